@@ -1,0 +1,40 @@
+"""Stochastic-gradient MCMC as NumPyro kernels, for models with more data than NUTS can afford."""
+
+from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.gradient import FixedPoint, Plain
+from numpyro_sgmcmc.kernels import (
+    SGHMC,
+    SGLD,
+    SGLDFP,
+    SGMCMC,
+    SGRRHMC,
+    SGRRLD,
+    RichardsonRomberg,
+    SGHMCSplit,
+)
+from numpyro_sgmcmc.minibatch import ContiguousMinibatch, UniformMinibatch
+from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity
+from numpyro_sgmcmc.schedule import cyclical, polynomial
+
+__all__ = [
+    "SGHMC",
+    "SGLD",
+    "SGLDFP",
+    "SGMCMC",
+    "SGRRHMC",
+    "SGRRLD",
+    "ContiguousMinibatch",
+    "Dense",
+    "Diagonal",
+    "FixedPoint",
+    "Hamiltonian",
+    "Identity",
+    "Langevin",
+    "Plain",
+    "RichardsonRomberg",
+    "SGHMCSplit",
+    "Splitting",
+    "UniformMinibatch",
+    "cyclical",
+    "polynomial",
+]

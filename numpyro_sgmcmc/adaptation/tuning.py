@@ -1,0 +1,172 @@
+"""Sound values for what the user left open: preconditioner, friction, gradient and step size."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import sqrt
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.adaptation.measure import curvatures, gradient_noise
+from numpyro_sgmcmc.adaptation.mode import Mode, principal_axes
+from numpyro_sgmcmc.adaptation.target import Target
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Dense, Identity
+
+TOLERANCE = 0.1
+"""Relative error of a variance that the chosen step size may cause: 5 % of a standard deviation."""
+
+FRICTION = 1.5
+"""Friction in units of the square root of the mean curvature: near the fastest relaxation."""
+
+TYPICAL_POINTS = 2
+
+
+class Tuned(NamedTuple):
+    """The numbers a kernel runs with. None: not tuned, given by a schedule or not applicable."""
+
+    step_size: jax.Array | None
+    friction: jax.Array | None
+    preconditioner: AbstractPreconditioner
+
+
+class Adaptation(NamedTuple):
+    """What was chosen and why, all in the preconditioner's coordinates.
+
+    Attributes:
+        gradient: the gradient estimator that was chosen.
+        step_size: h.
+        friction: D, None for dynamics without.
+        curvature: the largest curvature of U found near the mode.
+        smallest_curvature: the smallest curvature at the mode, None where it is not known.
+        noise: the largest eigenvalue of the gradient noise's covariance at typical points.
+        relaxation_steps: transitions in which the slowest mode forgets its start.
+    """
+
+    gradient: AbstractGradient
+    step_size: jax.Array
+    friction: jax.Array | None
+    curvature: jax.Array
+    smallest_curvature: jax.Array | None
+    noise: jax.Array
+    relaxation_steps: jax.Array | None
+
+
+def laplace_preconditioner(mode: Mode) -> AbstractPreconditioner:
+    """Return S with S S' the inverse Hessian at the mode; the identity where it is not formed."""
+    if mode.hessian is None:
+        return Identity()
+    scale, axes = principal_axes(mode.hessian)
+    return Dense(axes * scale)
+
+
+def with_friction(dynamics: AbstractDynamics, friction: Any) -> AbstractDynamics:
+    """Return the dynamics with this friction where theirs is open."""
+    if getattr(dynamics, "friction", 0.0) is None:
+        return replace(dynamics, friction=friction)
+    return dynamics
+
+
+def tune(
+    target: Target,
+    key: jax.Array,
+    dynamics: AbstractDynamics,
+    gradients: Sequence[AbstractGradient],
+    preconditioner: AbstractPreconditioner,
+    mode: Mode,
+    temperature: float,
+) -> Adaptation:
+    """Choose the gradient of least noise, the friction, and the largest sound step size.
+
+    Curvature and noise are the largest seen at the mode and at draws of the Gaussian approximation
+    there, where a run will spend its time.
+    """
+    key_points, key_curvature, key_noise = jax.random.split(key, 3)
+    points = _typical_points(key_points, mode, preconditioner, temperature)
+    largest, mean = zip(
+        *(target.run(curvatures, preconditioner, z, key_curvature) for z in points), strict=True
+    )
+    curvature = _largest_finite(largest)
+    friction = suggested_friction(curvature, mean[0], mode.position.size)
+    dynamics = with_friction(dynamics, friction)
+    noises = []
+    for gradient in gradients:
+        state = gradient_state(gradient, mode)
+
+        def measure(view: Any, *inputs: Any, gradient: AbstractGradient = gradient) -> jax.Array:
+            return gradient_noise(view, gradient, *inputs)
+
+        name = (gradient_noise, type(gradient))
+        draws = [
+            target.run(measure, state, preconditioner, z, key_noise, name=name) for z in points
+        ]
+        noises.append(_largest_finite(draws))
+    chosen = _index_of_least(noises)
+    noise = noises[chosen]
+    heat = noise / temperature if temperature > 0 else jnp.zeros_like(noise)
+    step_size = dynamics.largest_step_size(curvature, heat, TOLERANCE)
+    smallest = _smallest_curvature(mode, preconditioner)
+    return Adaptation(
+        gradient=gradients[chosen],
+        step_size=step_size.astype(mode.position.dtype),
+        friction=_as_array(getattr(dynamics, "friction", None), mode.position.dtype),
+        curvature=curvature,
+        smallest_curvature=smallest,
+        noise=noise,
+        relaxation_steps=(
+            None if smallest is None else dynamics.relaxation_steps(smallest, step_size)
+        ),
+    )
+
+
+def gradient_state(gradient: AbstractGradient, mode: Mode | None) -> Any:
+    """Return the estimator's first state, anchored at the mode where it needs an anchor."""
+    return gradient.init(Anchor(*mode[:3]) if gradient.needs_anchor else None)
+
+
+def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
+    """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
+    return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
+
+
+def _typical_points(
+    key: jax.Array, mode: Mode, preconditioner: AbstractPreconditioner, temperature: float
+) -> list[jax.Array]:
+    if mode.hessian is None:
+        return [mode.position]
+    laplace = laplace_preconditioner(mode)
+    z = mode.position
+    noise = sqrt(temperature) * jax.random.normal(key, (TYPICAL_POINTS, z.size), z.dtype)
+    return [z, *(z + laplace.apply(one) for one in noise)]
+
+
+def _smallest_curvature(mode: Mode, preconditioner: AbstractPreconditioner) -> jax.Array | None:
+    if mode.hessian is None:
+        return None
+    rows = jax.vmap(preconditioner.transpose)(mode.hessian)
+    curvatures = jnp.linalg.eigvalsh(jax.vmap(preconditioner.transpose)(rows.T))
+    return jnp.maximum(curvatures[0], jnp.finfo(curvatures.dtype).eps * curvatures[-1])
+
+
+def _largest_finite(values: Sequence[jax.Array]) -> jax.Array:
+    stacked = jnp.stack(list(values))
+    return jnp.max(jnp.where(jnp.isfinite(stacked), stacked, 0.0))
+
+
+def _index_of_least(noises: Sequence[jax.Array]) -> int:
+    # A model traced as a whole (MCMC inside jit) has no number to choose by: the first candidate
+    # stands, and the step size is made for its noise.
+    if any(isinstance(noise, jax.core.Tracer) for noise in noises):
+        return 0
+    return min(range(len(noises)), key=lambda i: float(noises[i]))
+
+
+def candidate_gradients() -> tuple[AbstractGradient, ...]:
+    """Return the estimators to choose from where the user names none, the favourite first."""
+    return FixedPoint(), Plain()
+
+
+def _as_array(value: Any, dtype: Any) -> jax.Array | None:
+    return None if value is None else jnp.asarray(value, dtype)

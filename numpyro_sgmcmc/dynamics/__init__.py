@@ -1,0 +1,8 @@
+"""Dynamics: discretised diffusions that return displacements and never see the position."""
+
+from numpyro_sgmcmc.dynamics.base import AbstractDynamics
+from numpyro_sgmcmc.dynamics.hamiltonian import Hamiltonian
+from numpyro_sgmcmc.dynamics.langevin import Langevin
+from numpyro_sgmcmc.dynamics.splitting import Splitting
+
+__all__ = ["AbstractDynamics", "Hamiltonian", "Langevin", "Splitting"]

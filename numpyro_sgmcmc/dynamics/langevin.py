@@ -1,0 +1,47 @@
+"""Overdamped Langevin dynamics."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.dynamics.base import AbstractDynamics
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Langevin(AbstractDynamics):
+    """Euler-Maruyama steps of dz = -grad U(z) dt + sqrt(2 T) dW.
+
+    Update: z <- z - h g + sqrt(2) dW with dW ~ N(0, T h I), g the gradient estimate at z.
+
+    First order in h. On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance
+    is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1; it is stable for h lambda < 2.
+    h is papers/003's and 004's gamma; Welling and Teh's epsilon is 2 h. Its units are those of z
+    squared.
+    """
+
+    def init(self, key: jax.Array, position: jax.Array, temperature: float) -> tuple[()]:
+        """Return no auxiliary variables."""
+        return ()
+
+    def lookahead(self, aux: tuple[()], step_size: jax.Array, position: jax.Array) -> jax.Array:
+        """Return zero: the gradient is wanted at the position."""
+        return jnp.zeros_like(position)
+
+    def step(
+        self, aux: tuple[()], gradient: jax.Array, increment: jax.Array, step_size: jax.Array
+    ) -> tuple[jax.Array, tuple[()]]:
+        """Return -h g + sqrt(2) dW."""
+        return -step_size * gradient + sqrt(2.0) * increment, aux
+
+    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+        """Return h with h (V + lambda) / 2 = tolerance, from the stationary variance above."""
+        return jnp.asarray(2.0 * tolerance / (noise + curvature))
+
+    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+        """Return 1 / (h lambda)."""
+        return jnp.asarray(1.0 / (step_size * curvature))

@@ -1,0 +1,71 @@
+"""Underdamped Langevin dynamics (SGHMC) by symmetric splitting."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.dynamics.base import AbstractDynamics
+from numpyro_sgmcmc.dynamics.hamiltonian import (
+    equilibrium_momentum,
+    noise_limit,
+    underdamped_relaxation,
+)
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Splitting(AbstractDynamics):
+    """Symmetric splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.
+
+    The five steps of papers/000, section 4, each solved exactly:
+
+    1. drift: z <- z + p h / 2
+    2. damp:  p <- exp(-D h / 2) p
+    3. kick:  p <- p - h g(z) + sqrt(2 D) dW, with dW ~ N(0, T h I)
+    4. damp:  p <- exp(-D h / 2) p
+    5. drift: z <- z + p h / 2
+
+    The gradient is wanted after the first drift: the lookahead is p h / 2.
+
+    Second order in h with exact gradients. Gradient noise of variance V adds h V / (2 D) to the
+    relative variance, of first order, which the splitting does not remove. Symbols are papers/000's.
+
+    Args:
+        friction: D, in 1 / time; None lets the kernel choose.
+    """
+
+    friction: Any = None
+
+    def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
+        """Return a momentum ~ N(0, T I)."""
+        return equilibrium_momentum(key, position, temperature)
+
+    def lookahead(self, aux: jax.Array, step_size: jax.Array, position: jax.Array) -> jax.Array:
+        """Return the first drift, p h / 2."""
+        return 0.5 * step_size * aux
+
+    def step(
+        self, aux: jax.Array, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return both drifts (h / 2) (p_old + p_new), and p_new."""
+        damp = jnp.exp(-0.5 * self.friction * step_size)
+        kick = -step_size * gradient + jnp.sqrt(2.0 * self.friction) * increment
+        momentum = damp * (damp * aux + kick)
+        return 0.5 * step_size * (aux + momentum), momentum
+
+    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+        """Return the smaller of h with h^2 (lambda / 4 + D^2 / 6) and h V / (2 D) half of it each.
+
+        The kick's noise is added between two half dampings, so p has the stationary variance
+        D h / sinh(D h) = 1 - (D h)^2 / 6 where U is flat; h^2 lambda / 4 is the drift-kick error.
+        """
+        half = tolerance / 2
+        smooth = jnp.sqrt(half / (curvature / 4 + self.friction**2 / 6))
+        return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
+
+    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+        """Return the steps of the slower of the mode's two decay rates."""
+        return underdamped_relaxation(self.friction, curvature, step_size)

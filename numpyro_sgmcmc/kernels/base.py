@@ -1,0 +1,303 @@
+"""The NumPyro kernel that all stochastic-gradient samplers share."""
+
+from abc import ABC
+from collections.abc import Callable
+from functools import partial
+from math import sqrt
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+from numpyro.infer import init_to_uniform
+from numpyro.infer.mcmc import MCMCKernel
+from numpyro.util import is_prng_key
+
+from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, with_friction
+from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
+from numpyro_sgmcmc.kernels.start import check_params, check_start, draw_start, flatten_params
+from numpyro_sgmcmc.kernels.state import SGMCMCState
+from numpyro_sgmcmc.kernels.stepper import Stepper
+from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
+from numpyro_sgmcmc.potential import Structure, read_structure, stochastic_potential
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.transition import Transition, Walker
+
+
+class AbstractKernel(MCMCKernel, ABC):
+    """A NumPyro kernel made of dynamics, gradient, minibatch scheme, preconditioner and step size.
+
+    Args:
+        model: a NumPyro model. Its plates with a `subsample_size` are drawn anew at every
+            transition; without any, the gradient is exact.
+        dynamics: how gradient and noise become a displacement.
+        step_size: h, a float or a function of the transition count (0, 1, ...; warm-up counts):
+            then nothing is adapted. None chooses preconditioner, friction and h (see `Adaptation`)
+            and, where `gradient` is None too, the gradient of least noise.
+        gradient: gradient estimator; None is `Plain()` where `step_size` is given.
+        temperature: T, multiplies the variance of the noise; 0 is optimisation.
+        minibatch: minibatch scheme; None is `UniformMinibatch()`.
+        preconditioner: a constant linear map; None is the identity where `step_size` is given.
+        num_steps: transitions in one MCMC iteration (thinning without storing).
+        init_strategy: NumPyro's, for the start of a chain or of the search for a mode.
+
+    Raises:
+        TypeError: where an argument is of a wrong type.
+        ValueError: where a number is negative, zero or not finite.
+    """
+
+    sample_field = "z"
+
+    def __init__(
+        self,
+        model: Callable,
+        dynamics: AbstractDynamics,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
+    ) -> None:
+        self.model = check_callable("model", model, "a NumPyro model, a function")
+        self._dynamics = check_instance("dynamics", dynamics, AbstractDynamics, "Langevin()")
+        friction = getattr(dynamics, "friction", None)
+        if friction is not None:
+            check_number("friction", friction)
+        self._schedule = _as_schedule(step_size)
+        self._constant_step_size = not callable(step_size)
+        if gradient is not None:
+            check_instance("gradient", gradient, AbstractGradient, "Plain() or FixedPoint()")
+        self._gradient = gradient
+        self._temperature = check_number("temperature", temperature, allow_zero=True)
+        minibatch = UniformMinibatch() if minibatch is None else minibatch
+        self._minibatch = check_instance(
+            "minibatch", minibatch, AbstractMinibatch, "UniformMinibatch(replace=False)"
+        )
+        if preconditioner is not None:
+            check_instance(
+                "preconditioner", preconditioner, AbstractPreconditioner, "Diagonal(scale)"
+            )
+        self._preconditioner = preconditioner
+        self._num_steps = check_count("num_steps", num_steps)
+        self._init_strategy = check_callable(
+            "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
+        )
+        self._reset()
+
+    @property
+    def adaptation(self) -> Adaptation | None:
+        """What was chosen and why; None before a run, or where nothing was left open."""
+        return None if self._prepared is None else self._prepared.adaptation
+
+    @property
+    def structure(self) -> Structure:
+        """The model's structure, known once `init` has run."""
+        if self._target is None:
+            raise ValueError("Expected a kernel that has been run; call `MCMC(kernel).run` first.")
+        return self._target.structure
+
+    @property
+    def num_steps(self) -> int:
+        """Transitions in one MCMC iteration."""
+        return self._num_steps
+
+    @property
+    def default_fields(self) -> tuple[str, ...]:
+        """Fields of the state that `MCMC` always collects."""
+        varying = () if self._constant_step_size else ("step_size", "weight")
+        return (self.sample_field, "potential_energy", "diverging", *varying)
+
+    @property
+    def _sample_fn(self) -> Target | None:
+        # NumPyro's MCMC calls `init` again on continuing a run unless this attribute is set.
+        return self._target
+
+    def init(
+        self,
+        rng_key: jax.Array,
+        num_warmup: int,
+        init_params: dict[str, Any] | None = None,
+        model_args: tuple = (),
+        model_kwargs: dict | None = None,
+    ) -> SGMCMCState:
+        """Prepare the kernel for a model's arguments and return the first state of each chain.
+
+        The search for a mode and the tuning use fixed keys: they depend on model and data alone, are
+        done once for all chains, and are the same for every `chain_method`.
+
+        Raises:
+            TypeError: where arguments of the model are missing, or `init_params` is no dict.
+            ValueError: where the model, the data, `init_params` or the start cannot be sampled.
+        """
+        kwargs = {} if model_kwargs is None else model_kwargs
+        target = self._bind_target(model_args, kwargs)
+        structure = target.structure
+        single = is_prng_key(rng_key)
+        if init_params is not None:
+            check_params(structure, init_params, "init_params", () if single else rng_key.shape[:1])
+        prepared = self._prepare(target, init_params, single, num_warmup)
+        fn = partial(self._first_state, target, prepared)
+        state = fn(rng_key, init_params) if single else jax.vmap(fn)(rng_key, init_params)
+        if not isinstance(state.rng_key, jax.core.Tracer) and structure.dimension:
+            z = state.z if single else jax.tree.map(lambda x: x[0], state.z)
+            check_start(target, jax.random.key(1), ravel_pytree(z)[0], "the start of the chain")
+        return state
+
+    def sample(self, state: SGMCMCState, model_args: tuple, model_kwargs: dict) -> SGMCMCState:
+        """Return the state after one MCMC iteration of `num_steps` transitions."""
+        advance = partial(self._advance, args=model_args, kwargs=model_kwargs)
+        return advance(state) if is_prng_key(state.rng_key) else jax.vmap(advance)(state)
+
+    def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
+        """Return the map from unconstrained values to constrained and deterministic sites."""
+        return partial(self.structure.constrain, args=model_args, kwargs=model_kwargs)
+
+    def get_diagnostics_str(self, state: SGMCMCState) -> str:
+        """Return step size and share of diverged iterations, for the progress bar."""
+        step_size, diverged, count = jax.device_get((state.step_size, state.num_diverging, state.i))
+        return f"step size {step_size:.2e}, diverged {diverged / max(int(count), 1):.1%}"
+
+    def stepper(self, args: tuple, kwargs: dict, tuned: Tuned) -> Stepper:
+        """Return what one transition needs, for these arguments and tuned numbers."""
+        structure = self.structure
+        dynamics = with_friction(self._dynamics, tuned.friction)
+        assert self._prepared is not None
+        gradient = self._prepared.gradient
+        schedule = self._schedule
+        return Stepper(
+            potential=stochastic_potential(structure, args, kwargs),
+            transition=Transition(dynamics, gradient, tuned.preconditioner),
+            scheme=self._minibatch,
+            plates=structure.plates,
+            is_random=structure.is_random,
+            temperature=self._temperature,
+            step_size=schedule if schedule is not None else lambda count: tuned.step_size,
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what the user chose; what was compiled for data is made again by `init`."""
+        return self.__dict__ | {"_target": None, "_prepared": None, "_key_of_target": None}
+
+    def _reset(self) -> None:
+        self._target: Target | None = None
+        self._prepared: Prepared | None = None
+        self._key_of_target: Any = None
+
+    def _bind_target(self, args: tuple, kwargs: dict) -> Target:
+        leaves, tree = jax.tree.flatten((args, kwargs))
+        key = (tree, [id(leaf) for leaf in leaves])
+        if self._target is None or self._key_of_target != key:
+            self._reset()
+            structure = read_structure(self.model, args, kwargs)
+            self._target = Target(structure, self._minibatch, args, kwargs)
+            self._key_of_target = key
+        return self._target
+
+    def _prepare(
+        self, target: Target, init_params: Any, single: bool, num_warmup: int
+    ) -> Prepared:
+        if self._prepared is not None and init_params is None:
+            return self._prepared
+        iterations = self._num_steps * max(num_warmup / 10, 50)
+        key_start, key = jax.random.split(jax.random.key(0))
+        gradient = self._gradient if self._prepared is None else self._prepared.gradient
+        choices = Choices(
+            self._dynamics, gradient, self._schedule, self._preconditioner, self._temperature
+        )
+        with jax.ensure_compile_time_eval():
+            if init_params is None or isinstance(ravel_pytree(init_params)[0], jax.core.Tracer):
+                start = draw_start(target, self._init_strategy, key_start)
+            else:
+                first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
+                start = flatten_params(target.structure, first, "init_params")
+            check_start(target, key_start, start, "the start of the chain")
+            self._prepared = prepare(target, key, start, choices, iterations)
+        return self._prepared
+
+    def _first_state(
+        self, target: Target, prepared: Prepared, key: jax.Array, init_params: Any
+    ) -> SGMCMCState:
+        key, key_start, key_aux, key_batch = jax.random.split(key, 4)
+        structure, tuned = target.structure, prepared.tuned
+        if init_params is not None:
+            position = flatten_params(structure, init_params, "init_params")
+        elif prepared.mode is None:
+            position = draw_start(target, self._init_strategy, key_start)
+        else:
+            position = prepared.mode.position
+            if prepared.spread is not None:
+                noise = jax.random.normal(key_start, position.shape, position.dtype)
+                position = position + sqrt(self._temperature) * prepared.spread.apply(noise)
+        dynamics = with_friction(self._dynamics, tuned.friction)
+        step_size = tuned.step_size if self._schedule is None else self._schedule(0)
+        real = jnp.result_type(float)
+        return SGMCMCState(
+            i=jnp.zeros((), jnp.int32),
+            z=structure.unravel(position),
+            rng_key=key,
+            step_size=jnp.asarray(step_size, real),
+            weight=jnp.zeros((), real),
+            potential_energy=jnp.zeros((), real),
+            diverging=jnp.zeros((), bool),
+            num_diverging=jnp.zeros((), jnp.int32),
+            aux=dynamics.init(key_aux, position, self._temperature),
+            gradient=prepared.gradient_state,
+            minibatch=self._minibatch.init(key_batch, structure.plates),
+            tuned=tuned,
+        )
+
+    def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
+        stepper = self.stepper(args, kwargs, state.tuned)
+        walker = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
+        state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
+        body = partial(self._transition, stepper)
+        if self._num_steps == 1:
+            state, walker = body(0, (state, walker))
+        else:
+            state, walker = jax.lax.fori_loop(0, self._num_steps, body, (state, walker))
+        return state._replace(
+            i=state.i + 1,
+            z=self.structure.unravel(walker.position),
+            aux=walker.aux,
+            gradient=walker.gradient,
+            num_diverging=state.num_diverging + state.diverging,
+        )
+
+    def _transition(
+        self, stepper: Stepper, s: Any, carry: tuple[SGMCMCState, Walker]
+    ) -> tuple[SGMCMCState, Walker]:
+        state, walker = carry
+        count = state.i * self._num_steps + s
+        key, key_noise, key_batch = jax.random.split(state.rng_key, 3)
+        step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
+        minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
+        increment = stepper.increment(key_noise, walker.position, step_size)
+        moved = stepper.step(walker, minibatch, increment, step_size)
+        state = state._replace(
+            rng_key=key,
+            step_size=step_size.astype(state.step_size.dtype),
+            weight=state.weight + step_size.astype(state.weight.dtype),
+            potential_energy=moved.potential_energy.astype(state.potential_energy.dtype),
+            diverging=state.diverging | moved.diverging,
+            minibatch=minibatch_state,
+        )
+        return state, moved.walker
+
+
+def _as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
+    if step_size is None or callable(step_size):
+        return step_size
+    value = check_number(
+        "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."
+    )
+    return partial(_constant, value)
+
+
+def _constant(value: float, count: Any) -> float:
+    return value

@@ -1,0 +1,154 @@
+"""Where chains start: checked positions, flat and finite."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from numpyro import handlers
+from numpyro.distributions import biject_to
+from numpyro.infer import init_to_uniform
+
+from numpyro_sgmcmc.adaptation import Target, View
+from numpyro_sgmcmc.potential import Structure, log_densities, non_finite_arguments
+from numpyro_sgmcmc.potential.handlers import with_minibatch
+
+MAX_TRIES = 100
+
+
+def flatten_params(structure: Structure, params: dict[str, Any], what: str) -> jax.Array:
+    """Return unconstrained values by site name as a flat position.
+
+    Raises:
+        TypeError: where `params` is not a dict.
+        ValueError: where a site is missing, extra, misshapen or not finite.
+    """
+    check_params(structure, params, what)
+    values = {
+        name: jnp.asarray(params[name], prototype.dtype)
+        for name, prototype in structure.prototype.items()
+    }
+    return ravel_pytree(values)[0]
+
+
+def check_params(
+    structure: Structure, params: Any, what: str, chains: tuple[int, ...] = ()
+) -> None:
+    """Check unconstrained values by site name against the model; `chains` is a leading shape."""
+    if not isinstance(params, dict):
+        raise TypeError(
+            f"Expected `{what}` to be a dict of unconstrained values by site name; got"
+            f" {type(params).__name__}."
+        )
+    expected = structure.prototype
+    missing, extra = sorted(expected.keys() - params.keys()), sorted(params.keys() - expected.keys())
+    if missing or extra:
+        raise ValueError(
+            f"Expected `{what}` to name the latent sites {sorted(expected)}; got"
+            f" {sorted(params)}: missing {missing}, not in the model {extra}."
+        )
+    for name, prototype in expected.items():
+        shape = chains + prototype.shape
+        if jnp.shape(params[name]) != shape:
+            raise ValueError(
+                f"Expected `{what}` of site {name!r} to have the unconstrained shape {shape}; got"
+                f" {jnp.shape(params[name])}."
+            )
+        value = params[name]
+        if not isinstance(value, jax.core.Tracer) and not np.all(np.isfinite(value)):
+            raise ValueError(
+                f"Expected `{what}` of site {name!r} to be finite; got NaN or infinite entries."
+            )
+
+
+def draw_start(target: Target, strategy: Callable, key: jax.Array) -> jax.Array:
+    """Return a flat position drawn by a NumPyro init strategy, with a finite minibatch gradient.
+
+    The last of 100 tries stands where none is finite; `check_start` then says what is wrong.
+    """
+    return target.run(partial(_draw_start, strategy=strategy), key, name=("start", strategy))
+
+
+def _draw_start(view: View, key: jax.Array, *, strategy: Callable) -> jax.Array:
+    def propose(key: jax.Array) -> jax.Array:
+        if strategy is init_to_uniform:
+            return jax.random.uniform(key, (view.structure.dimension,), minval=-2.0, maxval=2.0)
+        return ravel_pytree(_from_strategy(view, strategy, key))[0]
+
+    def attempt(carry: tuple) -> tuple:
+        key, _, _, tries = carry
+        key, key_start, key_batch = jax.random.split(key, 3)
+        position = propose(key_start)
+        energy, gradient = jax.value_and_grad(view.potential)(position, view.draw(key_batch))
+        finite = jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient))
+        return key, position, finite, tries + 1
+
+    unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731
+    flat = ravel_pytree(view.structure.prototype)[0]
+    first = (key, flat, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
+    return jax.lax.while_loop(unfinished, attempt, first)[1]
+
+
+def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, jax.Array]:
+    structure = view.structure
+    key_model, key_batch = jax.random.split(key)
+    model = with_minibatch(
+        structure.model, structure.fixed, view.draw(key_batch).indices, key_model
+    )
+    model = handlers.substitute(model, substitute_fn=strategy)
+    trace = handlers.trace(model).get_trace(*view.args, **view.kwargs)
+    return {
+        name: biject_to(trace[name]["fn"].support).inv(trace[name]["value"])
+        for name in structure.prototype
+    }
+
+
+def check_start(target: Target, key: jax.Array, position: jax.Array, what: str) -> None:
+    """Check that a minibatch's potential and gradient are finite at a concrete start.
+
+    Raises:
+        ValueError: where they are not; names the sites to blame, and arguments that are not finite.
+    """
+    bad_arguments = non_finite_arguments(target.args, target.kwargs)
+    energy, gradient = target.run(_minibatch_gradient, key, position)
+    if bad_arguments:
+        # NaN under a mask is fine; only the whole data tells.
+        energy, gradient = target.run(_whole_gradient, position)
+    if np.isfinite(energy) and np.all(np.isfinite(gradient)):
+        return
+    densities = target.run(_densities_over_blocks if bad_arguments else _densities, key, position)
+    sites = [name for name, value in densities.items() if not np.isfinite(value)]
+    by_site = target.structure.unravel(gradient)
+    slopes = [name for name, value in by_site.items() if not np.all(np.isfinite(value))]
+    found = []
+    if sites:
+        found.append(f"a log density that is not finite at site(s) {', '.join(map(repr, sites))}")
+    if slopes:
+        found.append(f"a gradient that is not finite for {', '.join(map(repr, slopes))}")
+    data = f" The data are not finite in {', '.join(bad_arguments)}." if bad_arguments else ""
+    raise ValueError(
+        f"Expected a finite potential and gradient at {what}; got {' and '.join(found)}.{data}"
+        " Remove or mask non-finite rows, or pass `init_params` or an `init_strategy` inside the"
+        " support."
+    )
+
+
+def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:
+    return jax.value_and_grad(view.potential)(position, view.draw(key))
+
+
+def _whole_gradient(view: View, position: jax.Array) -> Any:
+    return view.value_and_grad(position)
+
+
+def _densities(view: View, key: jax.Array, position: jax.Array) -> dict[str, jax.Array]:
+    return log_densities(view.structure, view.args, view.kwargs, position, view.draw(key))
+
+
+def _densities_over_blocks(view: View, key: jax.Array, position: jax.Array) -> dict[str, jax.Array]:
+    return view.over(
+        lambda batch: log_densities(view.structure, view.args, view.kwargs, position, batch)
+    )

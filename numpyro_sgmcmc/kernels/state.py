@@ -1,0 +1,67 @@
+"""States of the kernels."""
+
+from typing import Any, NamedTuple
+
+import jax
+
+from numpyro_sgmcmc.adaptation import Tuned
+
+
+class SGMCMCState(NamedTuple):
+    """State of one chain (all arrays gain a leading axis with vectorised chains).
+
+    Attributes:
+        i: number of MCMC iterations so far.
+        z: unconstrained values by site name.
+        rng_key: the key of the next iteration.
+        step_size: h of the last transition.
+        weight: time simulated in the last iteration, the weight of its draw.
+        potential_energy: the last minibatch estimate of U, at the point where the gradient was taken.
+        diverging: whether a transition of the last iteration was refused.
+        num_diverging: number of iterations with a refused transition so far.
+        aux: the dynamics' auxiliary variables, such as the momentum.
+        gradient: the gradient estimator's state, such as the anchor.
+        minibatch: the minibatch scheme's state.
+        tuned: the numbers that the kernel runs with.
+    """
+
+    i: jax.Array
+    z: dict[str, jax.Array]
+    rng_key: jax.Array
+    step_size: jax.Array
+    weight: jax.Array
+    potential_energy: jax.Array
+    diverging: jax.Array
+    num_diverging: jax.Array
+    aux: Any
+    gradient: Any
+    minibatch: Any
+    tuned: Tuned
+
+
+class RichardsonRombergState(NamedTuple):
+    """State of Richardson-Romberg's two walkers; fields as in `SGMCMCState`, `z` is the fine walker.
+
+    Attributes:
+        z_halfway: the fine walker after the first of its two steps.
+        z_coarse: the coarse walker.
+        coarse_aux: the coarse walker's auxiliary variables.
+        coarse_gradient: the coarse walker's estimator state.
+    """
+
+    i: jax.Array
+    z: dict[str, jax.Array]
+    rng_key: jax.Array
+    step_size: jax.Array
+    weight: jax.Array
+    potential_energy: jax.Array
+    diverging: jax.Array
+    num_diverging: jax.Array
+    aux: Any
+    gradient: Any
+    minibatch: Any
+    tuned: Tuned
+    z_halfway: dict[str, jax.Array]
+    z_coarse: dict[str, jax.Array]
+    coarse_aux: Any
+    coarse_gradient: Any

@@ -1,0 +1,48 @@
+"""A kernel bound to a model's arguments and its tuned numbers: what one transition needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.transition import Moved, Transition, Walker
+from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
+
+
+@final
+@dataclass(frozen=True)
+class Stepper:
+    """Draws what a transition consumes and takes it; keys stop here."""
+
+    potential: StochasticPotential
+    transition: Transition
+    scheme: AbstractMinibatch
+    plates: dict[str, Plate]
+    is_random: bool
+    temperature: float
+    step_size: Callable[[Any], Any]
+
+    def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
+        """Return a Brownian increment at this temperature, ~ N(0, T h I)."""
+        noise = jax.random.normal(key, position.shape, position.dtype)
+        return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
+
+    def minibatch(self, key: jax.Array, count: jax.Array, state: Any) -> tuple[Minibatch, Any]:
+        """Return minibatch number `count` and the scheme's next state."""
+        key_density = None
+        if self.is_random:
+            key, key_density = jax.random.split(key)
+        if not self.plates:
+            return Minibatch({}, key_density), state
+        indices, state = self.scheme.draw(key, count, self.plates, state)
+        return Minibatch(indices, key_density), state
+
+    def step(
+        self, walker: Walker, minibatch: Minibatch, increment: jax.Array, step_size: jax.Array
+    ) -> Moved:
+        """Return the walker after one transition."""
+        return self.transition.step(self.potential, walker, minibatch, increment, step_size)

@@ -1,0 +1,79 @@
+"""Warnings at the start of a run: what was found, and what to do about it."""
+
+import warnings
+from math import sqrt
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.adaptation import Adaptation, Mode, principal_axes
+from numpyro_sgmcmc.gradient import Plain
+from numpyro_sgmcmc.potential import Structure
+
+STACKLEVEL = 2
+
+
+def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
+    """Warn where an anchor is no mode: curvature not positive, or a gradient that does not vanish.
+
+    Raises:
+        ValueError: where the potential or its gradient is not finite there.
+    """
+    if isinstance(mode.position, jax.core.Tracer):
+        return
+    what = "the given anchor" if given else "the point that the search for a mode ended at"
+    if not np.isfinite(mode.potential_energy) or not np.all(np.isfinite(mode.gradient)):
+        raise ValueError(
+            f"Expected a finite potential and gradient at {what}; got U ="
+            f" {float(mode.potential_energy)}. Pass `init_params` or an `init_strategy` near the"
+            " posterior, or check the data for extreme values."
+        )
+    if mode.hessian is None:
+        return
+    scale, axes = principal_axes(mode.hessian)
+    curvature = np.linalg.eigvalsh(np.asarray(mode.hessian, np.float64))
+    floor = float(jnp.finfo(mode.hessian.dtype).eps) * np.abs(curvature).max()
+    if curvature[0] < -10 * floor:
+        sites = structure.unravel(jnp.abs(axes[:, 0]))
+        worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
+        warnings.warn(
+            f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
+            f" {curvature[0]:.3g}, mostly along site {worst!r}): it is no mode, and control"
+            " variates centred there may be noisy. Reparametrise that site (for example"
+            " non-centred), pass `anchor=` values from another fit, or use gradient=Plain().",
+            stacklevel=STACKLEVEL,
+        )
+    distance = float(jnp.linalg.norm(scale * (axes.T @ mode.gradient)))
+    if distance > sqrt(mode.position.size):
+        warnings.warn(
+            f"The gradient does not vanish at {what}: the mode lies about {distance:.1f} posterior"
+            f" standard deviations away, where {sqrt(mode.position.size):.1f} is typical of a draw."
+            " The estimate stays unbiased, but noisy. Standardise the data, pass `anchor=` values"
+            " from another fit, or `init_params` nearer to the mode.",
+            stacklevel=STACKLEVEL,
+        )
+
+
+def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: float) -> None:
+    """Warn where the chosen step size needs more transitions a draw than the run can spend."""
+    steps = adaptation.relaxation_steps
+    if steps is None or isinstance(steps, jax.core.Tracer) or float(steps) <= iterations:
+        return
+    noisy = float(adaptation.noise) > float(adaptation.curvature)
+    if noisy and isinstance(adaptation.gradient, Plain):
+        remedy = "gradient=FixedPoint(), a larger subsample_size, or more steps (num_steps=...)"
+    elif noisy:
+        remedy = "a larger subsample_size or more steps (num_steps=...)"
+    else:
+        remedy = "a preconditioner, or more steps (num_steps=...)"
+    sizes = ", ".join(f"{p.subsample_size} of {p.size}" for p in structure.plates.values())
+    batch = f" with minibatches of {sizes}" if sizes else ""
+    warnings.warn(
+        f"Step size {float(adaptation.step_size):.3g} keeps the error of standard deviations near"
+        f" 5 %{batch} (gradient noise {float(adaptation.noise):.3g}, curvature"
+        f" {float(adaptation.curvature):.3g}, in whitened units), but needs about"
+        f" {float(steps):,.0f} transitions for one independent draw: this run is likely too short"
+        f" to be trusted. Use {remedy}.",
+        stacklevel=STACKLEVEL,
+    )

@@ -1,0 +1,7 @@
+"""Minibatch schemes: plate name -> indices, from a key, a step count and a state."""
+
+from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
+from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
+
+__all__ = ["AbstractMinibatch", "ContiguousMinibatch", "UniformMinibatch"]

@@ -1,0 +1,24 @@
+"""Interface of minibatch schemes: which rows of each subsampled plate a step sees."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import jax
+
+from numpyro_sgmcmc.types import Indices, Plate
+
+class AbstractMinibatch(ABC):
+    """Draws, for each subsampled plate by name, the indices of a minibatch.
+
+    Shapes are static: `plates` is not traced. Plates are drawn independently of each other.
+    """
+
+    @abstractmethod
+    def init(self, key: jax.Array, plates: dict[str, Plate]) -> Any:
+        """Return the scheme's first state, a pytree."""
+
+    @abstractmethod
+    def draw(
+        self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: Any
+    ) -> tuple[Indices, Any]:
+        """Return the indices of minibatch number `count`, by plate name, and the next state."""

@@ -1,0 +1,49 @@
+"""Model arguments, split into what JAX may trace and what stays Python."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def split_arguments(
+    args: tuple, kwargs: dict
+) -> tuple[list[Any], Callable[[list[Any]], tuple[tuple, dict]]]:
+    """Return the arrays among the arguments, and a function that puts arrays back in their places.
+
+    One-time work is compiled with the arrays as inputs: as constants they would be stored twice and
+    folded by the compiler.
+    """
+    leaves, tree = jax.tree.flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array | np.ndarray)]
+    arrays = [leaves[i] for i in places]
+
+    def rebuild(replacements: list[Any]) -> tuple[tuple, dict]:
+        filled = list(leaves)
+        for place, array in zip(places, replacements, strict=True):
+            filled[place] = array
+        return jax.tree.unflatten(tree, filled)
+
+    return arrays, rebuild
+
+
+def non_finite_arguments(args: tuple, kwargs: dict) -> list[str]:
+    """Return the names of concrete array arguments with NaN or infinite entries."""
+    named = jax.tree_util.tree_leaves_with_path((args, kwargs))
+    return [_name(path) for path, leaf in named if _has_non_finite(leaf)]
+
+
+def _has_non_finite(leaf: Any) -> bool:
+    if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, jax.Array | np.ndarray):
+        return False
+    if not jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
+        return False
+    return not bool(np.isfinite(np.asarray(leaf)).all())
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    kind, *rest = path
+    if kind.idx == 0:
+        return f"positional argument {rest[0].idx}" + jax.tree_util.keystr(tuple(rest[1:]))
+    return f"argument {rest[0].key!r}" + jax.tree_util.keystr(tuple(rest[1:]))

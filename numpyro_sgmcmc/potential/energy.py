@@ -1,0 +1,31 @@
+"""The stochastic potential of a NumPyro model, on a flat unconstrained position."""
+
+import jax
+from numpyro.infer.util import compute_log_probs, potential_energy
+
+from numpyro_sgmcmc.potential.handlers import with_minibatch
+from numpyro_sgmcmc.potential.structure import Structure
+from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+
+
+def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> StochasticPotential:
+    """Return (position (d,), minibatch) -> an unbiased estimate of U = -log p(z, data).
+
+    NumPyro's plates scale the minibatch's likelihood by N / B; the log determinants of the
+    transforms to the unconstrained space are part of U.
+    """
+
+    def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
+        model = with_minibatch(structure.model, structure.fixed, *minibatch)
+        return potential_energy(model, args, kwargs, structure.unravel(position))
+
+    return potential
+
+
+def log_densities(
+    structure: Structure, args: tuple, kwargs: dict, position: jax.Array, minibatch: Minibatch
+) -> dict[str, jax.Array]:
+    """Return the log density of each site at a position, to tell which one is not finite."""
+    model = with_minibatch(structure.model, structure.fixed, *minibatch)
+    constrained = structure.constrain(structure.unravel(position), args, kwargs)
+    return compute_log_probs(model, args, kwargs, constrained)[0]

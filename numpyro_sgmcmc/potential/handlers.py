@@ -1,0 +1,55 @@
+"""Effect handlers that put a minibatch and a key into a NumPyro model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from numpyro import handlers
+from numpyro.primitives import Messenger
+
+
+class minibatched(Messenger):  # noqa: N801 - NumPyro writes its handlers in lower case
+    """Give each plate named in `indices` those indices, whatever their number.
+
+    The plate's declared subsample size becomes the number of indices, so that NumPyro scales by
+    size / len(indices) and sees no disagreement.
+
+    Args:
+        fn: the model.
+        indices: integer arrays by plate name.
+    """
+
+    def __init__(self, fn: Callable | None, indices: dict[str, Any]) -> None:
+        self.indices = indices
+        super().__init__(fn)
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Set the value of a plate's message."""
+        if msg["type"] == "plate" and msg["name"] in self.indices:
+            indices = self.indices[msg["name"]]
+            msg["value"] = indices
+            msg["args"] = (msg["args"][0], indices.shape[0])
+
+
+class keys_used(Messenger):  # noqa: N801 - see `minibatched`
+    """Note whether anything asked for a key that no value or handler had answered."""
+
+    def __init__(self, fn: Callable | None = None) -> None:
+        self.any = False
+        super().__init__(fn)
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Look at a message before it is answered."""
+        if msg["type"] == "prng_key" and msg["value"] is None:
+            self.any |= msg["kwargs"].get("rng_key") is None
+
+
+def with_minibatch(
+    model: Callable, fixed: dict[str, Any], indices: dict[str, Any], key: jax.Array | None
+) -> Callable:
+    """Return the model with its fixed `param` and `mutable` values, a minibatch, and a key.
+
+    `key` is None for models whose density is not itself random.
+    """
+    model = minibatched(handlers.substitute(model, data=fixed), indices)
+    return model if key is None else handlers.seed(model, key)

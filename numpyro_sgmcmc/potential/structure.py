@@ -1,0 +1,202 @@
+"""What a NumPyro model looks like: its latent sites, its subsampled plates, what it depends on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpyro
+from jax.flatten_util import ravel_pytree
+from numpyro import handlers
+from numpyro.distributions import biject_to
+from numpyro.infer.util import constrain_fn
+
+from numpyro_sgmcmc.types import Plate
+from numpyro_sgmcmc.potential.dependence import depends_on
+from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """The static facts of a model, read from one execution of it.
+
+    Attributes:
+        model: the user's model.
+        fixed: values of `param` and `mutable` sites, which are not sampled.
+        prototype: an unconstrained value of each latent site, by name.
+        unravel: from a flat position (d,) to unconstrained values by site name.
+        plates: the subsampled plates by name.
+        groups: names of plates, those in one group share a site.
+        is_random: whether the density itself draws random numbers.
+        minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
+        observed: names of the observed sites.
+    """
+
+    model: Callable
+    fixed: dict[str, Any]
+    prototype: dict[str, jax.Array]
+    unravel: Callable[[jax.Array], dict[str, jax.Array]]
+    plates: dict[str, Plate]
+    groups: tuple[tuple[str, ...], ...]
+    is_random: bool
+    minibatch_sites: frozenset[str]
+    observed: tuple[str, ...]
+
+    @property
+    def dimension(self) -> int:
+        """The number d of unconstrained parameters."""
+        return sum(value.size for value in self.prototype.values())
+
+    def placeholder(self) -> dict[str, jax.Array]:
+        """Return some minibatch, for what must run the model but does not depend on it."""
+        return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}
+
+    def constrain(
+        self, position: dict[str, jax.Array], args: tuple, kwargs: dict
+    ) -> dict[str, jax.Array]:
+        """Return one draw's constrained latent sites and its deterministic sites.
+
+        Deterministic sites that depend on the minibatch have no value of their own and are left out.
+        """
+        key = jax.random.key(0) if self.is_random else None
+        model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
+        sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
+        return {name: value for name, value in sites.items() if name not in self.minibatch_sites}
+
+
+def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
+    """Execute the model once and return its structure.
+
+    Raises:
+        TypeError: where the arguments do not fit the model's signature.
+        ValueError: where a latent site is discrete or stands in a subsampled plate, or a plate's
+            subsample is larger than the plate; the message names the site and the remedy.
+    """
+    # A constant key: shapes, supports and the start of `param` sites are all that is read.
+    with jax.ensure_compile_time_eval():
+        trace = _execute(model, args, kwargs)
+    latent = {
+        name: site
+        for name, site in trace.items()
+        if site["type"] == "sample" and not site["is_observed"]
+    }
+    plates = {
+        name: Plate(site["args"][0], site["value"].shape[0])
+        for name, site in trace.items()
+        if site["type"] == "plate" and site["value"].shape[0] != site["args"][0]
+    }
+    for name, site in latent.items():
+        _check_latent(name, site, plates)
+    fixed = {n: s["value"] for n, s in trace.items() if s["type"] in ("param", "mutable")}
+    prototype = {
+        name: jnp.asarray(biject_to(site["fn"].support).inv(site["value"]))
+        for name, site in latent.items()
+    }
+    prototype = {name: jnp.zeros_like(value) for name, value in prototype.items()}
+    values = {name: site["value"] for name, site in latent.items()}
+    indices = {name: trace[name]["value"] for name in plates}
+    is_random = _asks_for_keys(model, fixed | values, indices, args, kwargs)
+    _, unravel = ravel_pytree(prototype)
+    deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
+    return Structure(
+        model=model,
+        fixed=fixed,
+        prototype=prototype,
+        unravel=unravel,
+        plates=plates,
+        groups=_groups(trace, plates),
+        is_random=is_random,
+        minibatch_sites=frozenset(
+            _dependent_sites(model, fixed | values, indices, is_random, deterministic, args, kwargs)
+        ),
+        observed=tuple(
+            name for name, s in trace.items() if s["type"] == "sample" and s["is_observed"]
+        ),
+    )
+
+
+def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
+    seeded = _checked_plates(handlers.seed(model, jax.random.key(0)))
+    substituted = handlers.substitute(seeded, substitute_fn=numpyro.infer.init_to_uniform())
+    try:
+        return handlers.trace(substituted).get_trace(*args, **kwargs)
+    except TypeError as error:
+        if "argument" in str(error) and "positional" in str(error) or "keyword" in str(error):
+            raise TypeError(
+                f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
+                f" {len(args)} positional and {sorted(kwargs)} by name: {error}."
+            ) from error
+        raise
+
+
+class _checked_plates(numpyro.primitives.Messenger):  # noqa: N801
+    """Refuse a subsample larger than its plate before NumPyro draws it."""
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        if msg["type"] != "plate":
+            return
+        size, subsample_size = msg["args"]
+        if subsample_size is not None and not 0 < subsample_size <= size:
+            raise ValueError(
+                f"Expected `subsample_size` of plate {msg['name']!r} to be between 1 and its size"
+                f" {size}; got {subsample_size}."
+            )
+
+
+def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> None:
+    if site["fn"].support.is_discrete:
+        raise ValueError(
+            f"Expected continuous latent sites; got the discrete site {name!r}"
+            f" ({type(site['fn']).__name__}). Gradients do not exist for it: sum it out, for example"
+            " with `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
+        )
+    inside = [frame.name for frame in site["cond_indep_stack"] if frame.name in plates]
+    if inside:
+        raise ValueError(
+            f"Expected latent sites outside subsampled plates; got {name!r} inside the subsampled"
+            f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it with"
+            f" the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i: ... {name}[i] ...`."
+        )
+
+
+def _groups(trace: dict[str, Any], plates: dict[str, Plate]) -> tuple[tuple[str, ...], ...]:
+    group_of = {name: {name} for name in plates}
+    for site in trace.values():
+        if site["type"] != "sample":
+            continue
+        shared = [f.name for f in site["cond_indep_stack"] if f.name in plates]
+        merged = set().union(*(group_of[name] for name in shared))
+        group_of.update(dict.fromkeys(merged, merged))
+    return tuple(sorted({tuple(sorted(group)) for group in group_of.values()}))
+
+
+def _asks_for_keys(
+    model: Callable, values: dict[str, Any], indices: dict[str, Any], args: tuple, kwargs: dict
+) -> bool:
+    watcher = keys_used(minibatched(handlers.substitute(model, data=values), indices))
+    jax.eval_shape(lambda: (handlers.seed(watcher, jax.random.key(0))(*args, **kwargs), 0)[1])
+    return watcher.any
+
+
+def _dependent_sites(
+    model: Callable,
+    values: dict[str, Any],
+    indices: dict[str, Any],
+    is_random: bool,
+    names: list[str],
+    args: tuple,
+    kwargs: dict,
+) -> list[str]:
+    if not names or not (indices or is_random):
+        return []
+
+    def deterministic(minibatch: Any) -> dict[str, Any]:
+        drawn, key = minibatch
+        bound = with_minibatch(model, values, drawn, key)
+        trace = handlers.trace(bound).get_trace(*args, **kwargs)
+        return {name: trace[name]["value"] for name in names}
+
+    key = jax.random.key(0) if is_random else None
+    return [name for name, yes in depends_on(deterministic, (indices, key)).items() if yes]

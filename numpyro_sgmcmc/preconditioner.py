@@ -1,0 +1,104 @@
+"""Preconditioners: a linear map S, with z = S y. Dynamics run in y and never know about it.
+
+In y the gradient is S' g and a displacement d of y moves z by S d, so dz = -S S' grad U dt +
+sqrt(2) S dW, which leaves exp(-U) invariant for every constant S. S with S S' near the inverse
+Hessian of U makes the posterior near isotropic in y.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import jax
+import numpy as np
+
+
+class AbstractPreconditioner(ABC):
+    """A constant, invertible linear map S from y to the flat unconstrained position z."""
+
+    @abstractmethod
+    def apply(self, y: jax.Array) -> jax.Array:
+        """Return S y."""
+
+    @abstractmethod
+    def transpose(self, gradient: jax.Array) -> jax.Array:
+        """Return S' g: the gradient in y of a function with gradient g in z."""
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Identity(AbstractPreconditioner):
+    """S = I."""
+
+    def apply(self, y: jax.Array) -> jax.Array:
+        """Return y."""
+        return y
+
+    def transpose(self, gradient: jax.Array) -> jax.Array:
+        """Return g."""
+        return gradient
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Diagonal(AbstractPreconditioner):
+    """S = diag(scale).
+
+    Args:
+        scale: standard deviations, shape (d,), in the order of the flat unconstrained position
+            (sites by name, each flattened in C order).
+    """
+
+    scale: jax.Array
+
+    def apply(self, y: jax.Array) -> jax.Array:
+        """Return scale * y."""
+        return self.scale * y
+
+    def transpose(self, gradient: jax.Array) -> jax.Array:
+        """Return scale * g."""
+        return self.scale * gradient
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Dense(AbstractPreconditioner):
+    """S = factor, with factor factor' the covariance that whitens, such as a Cholesky factor.
+
+    Args:
+        factor: shape (d, d), in the order of the flat unconstrained position.
+    """
+
+    factor: jax.Array
+
+    def apply(self, y: jax.Array) -> jax.Array:
+        """Return factor y."""
+        return self.factor @ y
+
+    def transpose(self, gradient: jax.Array) -> jax.Array:
+        """Return factor' g."""
+        return self.factor.T @ gradient
+
+
+def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int) -> None:
+    """Check a user's preconditioner against the model's number of unconstrained parameters.
+
+    Not done on construction: JAX rebuilds these objects with tracers and with batched arrays.
+
+    Raises:
+        ValueError: where its shape does not fit, an entry is not finite, or a scale not positive.
+    """
+    name = type(preconditioner).__name__
+    for leaf in map(np.asarray, jax.tree.leaves(preconditioner)):
+        if leaf.shape not in {(dimension,), (dimension, dimension)}:
+            raise ValueError(
+                f"Expected {name} to fit the model's {dimension} unconstrained parameters;"
+                f" got an array of shape {leaf.shape}."
+            )
+        if not np.all(np.isfinite(leaf)):
+            raise ValueError(f"Expected {name} to be finite; got non-finite entries.")
+        if leaf.ndim == 1 and not np.all(leaf > 0):
+            raise ValueError(f"Expected {name} to have positive scales; got {leaf}.")

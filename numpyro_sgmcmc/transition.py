@@ -1,0 +1,79 @@
+"""The transition: the only place where dynamics, gradient, preconditioner and noise meet."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+
+
+class Walker(NamedTuple):
+    """One walker: flat unconstrained position (d,), the dynamics' and the gradient's variables."""
+
+    position: jax.Array
+    aux: Any
+    gradient: Any
+
+
+class Moved(NamedTuple):
+    """A walker after a step, the estimate of U at the query, and whether the step was refused."""
+
+    walker: Walker
+    potential_energy: jax.Array
+    diverging: jax.Array
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Transition:
+    """One step of any dynamics with any gradient estimate under any preconditioner.
+
+    `query` says where the gradient is wanted, `apply` moves given a gradient (however old), `step`
+    does both. Increments dW ~ N(0, h I) and minibatches come from outside.
+    """
+
+    dynamics: AbstractDynamics
+    gradient: AbstractGradient
+    preconditioner: AbstractPreconditioner
+
+    def query(self, walker: Walker, step_size: jax.Array) -> jax.Array:
+        """Return the position at which the gradient is wanted, shape (d,)."""
+        offset = self.dynamics.lookahead(walker.aux, step_size, walker.position)
+        return walker.position + self.preconditioner.apply(offset)
+
+    def apply(
+        self, walker: Walker, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
+    ) -> Walker:
+        """Return the walker moved by one step with the given gradient in z, shape (d,)."""
+        whitened = self.preconditioner.transpose(gradient)
+        displacement, aux = self.dynamics.step(walker.aux, whitened, increment, step_size)
+        position = walker.position + self.preconditioner.apply(displacement)
+        return walker._replace(position=position, aux=aux)
+
+    def step(
+        self,
+        potential: StochasticPotential,
+        walker: Walker,
+        minibatch: Minibatch,
+        increment: jax.Array,
+        step_size: jax.Array,
+    ) -> Moved:
+        """Return the walker after one step.
+
+        A step to a non-finite position, or from a non-finite potential or gradient, is refused: the
+        walker stays where it was and `diverging` is true.
+        """
+        estimate, gradient_state = self.gradient.estimate(
+            potential, self.query(walker, step_size), minibatch, walker.gradient
+        )
+        moved = self.apply(walker, estimate.gradient, increment, step_size)
+        moved = moved._replace(gradient=gradient_state)
+        finite = jnp.isfinite(estimate.potential_energy) & jnp.all(jnp.isfinite(moved.position))
+        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, walker)
+        return Moved(kept, estimate.potential_energy, ~finite)

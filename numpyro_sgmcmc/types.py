@@ -1,0 +1,27 @@
+"""Types that the parts share."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import jax
+
+Indices: TypeAlias = dict[str, jax.Array]
+"""The rows of a minibatch by plate name."""
+
+
+class Plate(NamedTuple):
+    """A subsampled plate: how many rows it has, and how many of them a minibatch holds."""
+
+    size: int
+    subsample_size: int
+
+
+class Minibatch(NamedTuple):
+    """The rows that an evaluation sees, and a key for densities that are themselves random."""
+
+    indices: Indices
+    key: jax.Array | None = None
+
+
+StochasticPotential: TypeAlias = Callable[[jax.Array, Minibatch], jax.Array]
+"""(flat position (d,), minibatch) -> an unbiased estimate of the whole data set's potential U."""
