@@ -14,7 +14,10 @@ from numpyro_sgmcmc.kernels import (
 )
 from numpyro_sgmcmc.minibatch import ContiguousMinibatch, UniformMinibatch
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity
+from numpyro_sgmcmc.results import Estimate, expectation, summary, to_inference_data
 from numpyro_sgmcmc.schedule import cyclical, polynomial
+
+__version__ = "0.1.0"
 
 __all__ = [
     "SGHMC",
@@ -26,6 +29,7 @@ __all__ = [
     "ContiguousMinibatch",
     "Dense",
     "Diagonal",
+    "Estimate",
     "FixedPoint",
     "Hamiltonian",
     "Identity",
@@ -36,5 +40,8 @@ __all__ = [
     "Splitting",
     "UniformMinibatch",
     "cyclical",
+    "expectation",
     "polynomial",
+    "summary",
+    "to_inference_data",
 ]

@@ -31,7 +31,8 @@ class Structure:
         groups: names of plates, those in one group share a site.
         is_random: whether the density itself draws random numbers.
         minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
-        observed: names of the observed sites.
+        observed: names of the observed sites, `factor` sites left out.
+        dims: names of dimensions of each site's value, by the plates that they stand for.
     """
 
     model: Callable
@@ -43,6 +44,7 @@ class Structure:
     is_random: bool
     minibatch_sites: frozenset[str]
     observed: tuple[str, ...]
+    dims: dict[str, list[str | None]]
 
     @property
     def dimension(self) -> int:
@@ -112,8 +114,11 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
             _dependent_sites(model, fixed | values, indices, is_random, deterministic, args, kwargs)
         ),
         observed=tuple(
-            name for name, s in trace.items() if s["type"] == "sample" and s["is_observed"]
+            name
+            for name, site in trace.items()
+            if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
         ),
+        dims=_dims(trace),
     )
 
 
@@ -159,6 +164,31 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
             f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it with"
             f" the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i: ... {name}[i] ...`."
         )
+
+
+def _is_factor(site: dict[str, Any]) -> bool:
+    return isinstance(site["fn"], numpyro.distributions.Unit)
+
+
+def _dims(trace: dict[str, Any]) -> dict[str, list[str | None]]:
+    dims = {}
+    for name, site in trace.items():
+        if site["type"] not in ("sample", "deterministic") or not site["cond_indep_stack"]:
+            continue
+        shape = jnp.shape(site["value"])
+        event = len(site["fn"].event_shape) if site["type"] == "sample" else 0
+        named: list[str | None] = [None] * len(shape)
+        for frame in site["cond_indep_stack"]:
+            axis = len(shape) - event + frame.dim
+            if 0 <= axis and shape[axis] == frame.size:
+                named[axis] = f"{frame.name}_dim" if frame.name in _valued_sites(trace) else frame.name
+        dims[name] = named
+    return dims
+
+
+def _valued_sites(trace: dict[str, Any]) -> set[str]:
+    # xarray wants the names of variables and of dimensions to differ.
+    return {name for name, site in trace.items() if site["type"] in ("sample", "deterministic")}
 
 
 def _groups(trace: dict[str, Any], plates: dict[str, Plate]) -> tuple[tuple[str, ...], ...]:

@@ -1,0 +1,58 @@
+# Needs only make and a Python with venv.
+#   make test VENV=.venv3.12 PYTHON=python3.12    the same with another Python
+#   make test ARGS="-k splitting -m 'not slow'"   more words for pytest
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+ARGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+VERSIONS := import platform, arviz, jax, numpyro; \
+	print(f"Python {platform.python_version()}, NumPyro {numpyro.__version__}, " \
+	f"JAX {jax.__version__}, ArviZ {arviz.__version__}")
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test lint format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(STAMP) ## make the virtual environment, with everything the other targets need
+
+# Runs again only when pyproject.toml changes: the package itself is installed editable.
+$(STAMP): pyproject.toml
+	@echo "Installing numpyro_sgmcmc with its development tools into $(VENV) (a minute or two)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --editable '.[dev,examples]'
+	@touch $@
+
+demo: install ## run the example on real flights
+	@$(BIN)/python -m examples.flights
+
+# ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
+# and two test processes doing so at once can fail.
+test: install ## run the tests
+	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+lint: install ## check style, format, types and the direction of imports
+	@$(BIN)/ruff check
+	@$(BIN)/ruff format --check
+	@$(BIN)/pyright --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-logo
+
+format: install ## mend what ruff can mend
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: install ## measure the cost of a step
+	@$(BIN)/python -m benchmarks.step_cost
+
+clean: ## remove virtual environments, caches and build products
+	@rm -rf .venv* build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Examples on real data: loaders, models and reference posteriors."""

@@ -1,0 +1,81 @@
+"""Estimates of posterior expectations with their Monte Carlo standard errors."""
+
+from collections.abc import Callable
+from math import isqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numpyro_sgmcmc.results.groups import group_names
+
+
+class Estimate(NamedTuple):
+    """An estimate of a posterior expectation and its Monte Carlo standard error, alike in shape."""
+
+    value: np.ndarray
+    mcse: np.ndarray
+
+
+def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estimate:
+    """Estimate the posterior expectation of a function as the kernel's paper defines it.
+
+    With weights w_l (sample_stats `weight`, the time a draw stands for) it is
+    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (papers/000, theorem 5)
+    and the plain mean for a constant step size. For Richardson-Romberg (papers/003, equation 6)
+    f_l is f(fine, halfway) + f(fine) - f(coarse).
+
+    The standard error comes from batch means over about sqrt(draws) consecutive draws of each
+    chain: it includes autocorrelation shorter than that, not the kernel's bias.
+
+    Args:
+        data: what `to_inference_data` returned (saved and loaded, too).
+        fn: from a dict of the constrained sites of one draw to an array.
+
+    Raises:
+        ValueError: where there are fewer than 4 draws, too few for a standard error.
+    """
+    values = _values(data, "posterior", fn)
+    if is_extrapolated(data):
+        values = values + _values(data, "posterior_halfway", fn)
+        values = values - _values(data, "posterior_coarse", fn)
+    return weighted_mean(values, np.asarray(data["sample_stats"]["weight"], np.float64))
+
+
+def weighted_mean(values: np.ndarray, weights: np.ndarray) -> Estimate:
+    """Return sum w f / sum w over (chain, draw) and its standard error by batch means.
+
+    With batches k of weight W_k and mean m_k, the error of the ratio estimator is
+    sqrt(n / (n - 1) sum_k W_k^2 (m_k - m)^2) / sum_k W_k.
+    """
+    chains, draws = weights.shape
+    length = isqrt(draws)
+    count = draws // length
+    if chains * count < 2 or draws < 4:
+        raise ValueError(
+            f"Expected at least 4 draws for a standard error; got {chains} x {draws}. Run longer."
+        )
+    shape = (chains, draws) + (1,) * (values.ndim - 2)
+    weighted = values * weights.reshape(shape)
+    mean = weighted.sum((0, 1)) / weights.sum()
+    kept = count * length
+    by_batch = weighted[:, :kept].reshape(chains * count, length, *values.shape[2:]).sum(1)
+    mass = weights[:, :kept].reshape(chains * count, length).sum(1)
+    residual = by_batch - mass.reshape(-1, *(1,) * (values.ndim - 2)) * mean
+    batches = chains * count
+    error = np.sqrt(batches / (batches - 1) * (residual**2).sum(0)) / mass.sum()
+    return Estimate(mean, error)
+
+
+def is_extrapolated(data: Any) -> bool:
+    """Return whether the run had a coarse walker."""
+    return "posterior_coarse" in group_names(data)
+
+
+def _values(data: Any, group: str, fn: Callable[[dict[str, np.ndarray]], Any]) -> np.ndarray:
+    sites = {str(name): np.asarray(array) for name, array in data[group].data_vars.items()}
+    chains, draws = data[group].sizes["chain"], data[group].sizes["draw"]
+    rows = [
+        [np.asarray(fn({n: v[c, d] for n, v in sites.items()}), np.float64) for d in range(draws)]
+        for c in range(chains)
+    ]
+    return np.asarray(rows)

@@ -1,0 +1,60 @@
+"""Groups of arrays as what the installed ArviZ uses: `InferenceData` (0.x) or `DataTree` (1.x)."""
+
+from typing import Any
+
+import arviz as az
+import numpy as np
+import xarray as xr
+
+ARVIZ_MAJOR = int(az.__version__.split(".")[0])
+
+
+def assemble(
+    groups: dict[str, dict[str, Any]],
+    coords: dict[str, Any],
+    dims: dict[str, list[str | None]],
+    attributes: dict[str, Any],
+) -> Any:
+    """Return the groups; arrays of `*_data` groups have no chain and draw axes."""
+    datasets = {
+        name: _dataset(arrays, coords, dims, attributes, sampled=not name.endswith("_data"))
+        for name, arrays in groups.items()
+        if arrays or name == "posterior"
+    }
+    if ARVIZ_MAJOR == 0:
+        return az.InferenceData(**datasets, attrs=attributes)
+    tree = xr.DataTree.from_dict(datasets)
+    tree.attrs = dict(attributes)
+    return tree
+
+
+def group_names(data: Any) -> list[str]:
+    """Return the names of the groups."""
+    return list(data.groups()) if ARVIZ_MAJOR == 0 else list(data.children)
+
+
+def _dataset(
+    arrays: dict[str, Any],
+    coords: dict[str, Any],
+    dims: dict[str, list[str | None]],
+    attributes: dict[str, Any],
+    *,
+    sampled: bool,
+) -> xr.Dataset:
+    lead = ("chain", "draw") if sampled else ()
+    variables = {}
+    for name, value in arrays.items():
+        array = np.asarray(value)
+        own = list(dims.get(name) or [])
+        own += [None] * (array.ndim - len(lead) - len(own))
+        names = [d or f"{name}_dim_{i}" for i, d in enumerate(own[: array.ndim - len(lead)])]
+        variables[name] = (*lead, *names), array
+    dataset = xr.Dataset({n: xr.Variable(d, v) for n, (d, v) in variables.items()})
+    labels = {d: coords.get(d, np.arange(n)) for d, n in dataset.sizes.items()}
+    for name, label in labels.items():
+        if len(label) != dataset.sizes[name]:
+            raise ValueError(
+                f"Expected {dataset.sizes[name]} labels for dimension {name!r} in `coords`; got"
+                f" {len(label)}."
+            )
+    return dataset.assign_coords(labels).assign_attrs(attributes)
