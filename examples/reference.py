@@ -117,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", choices=("flights", "diamonds"))
     parser.add_argument("output", type=Path)
-    parser.add_argument("--warmup", type=int, default=600)
+    parser.add_argument("--warmup", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -23,24 +23,21 @@ def curvatures(
     for the random signs v that it starts from (Hutchinson).
     """
 
-    def product(vector: jax.Array) -> jax.Array:
+    tiny = jnp.finfo(position.dtype).tiny
+
+    def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        vector, _, mean = carry
         moved = view.hessian_product(position, preconditioner.apply(vector))
-        return preconditioner.transpose(moved)
+        image = preconditioner.transpose(moved)
+        # The image of a unit vector is never longer than the largest modulus, and grows towards it.
+        norm = jnp.linalg.norm(image)
+        mean = jnp.where(count == 0, vector @ image, mean)
+        return image / jnp.maximum(norm, tiny), norm, mean
 
     signs = jax.random.rademacher(key, position.shape, position.dtype)
-    first = product(signs)
-    mean = signs @ first / position.size
-
-    def body(_: int, carry: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        image, _ = carry
-        norm = jnp.linalg.norm(image)
-        vector = image / jnp.maximum(norm, jnp.finfo(image.dtype).tiny)
-        image = product(vector)
-        return image, jnp.linalg.norm(image)
-
-    # The norm of the image of a unit vector never exceeds the largest modulus, and grows towards it.
-    start = (first, jnp.linalg.norm(first) / jnp.sqrt(jnp.asarray(position.size, first.dtype)))
-    _, largest = jax.lax.fori_loop(0, POWER_STEPS, body, start)
+    zero = jnp.zeros((), position.dtype)
+    start = (signs / jnp.sqrt(position.size).astype(position.dtype), zero, zero)
+    _, largest, mean = jax.lax.fori_loop(0, POWER_STEPS, body, start)
     return largest, mean
 
 

@@ -11,7 +11,13 @@ from numpyro_sgmcmc.adaptation.target import Target, View
 ADAM_STEPS = 2_000
 ADAM_STEP_SIZE = 0.05
 LBFGS_STEPS = 200
-NEWTON_STEPS = 10
+NEWTON_STEPS = 30
+LONGEST_STEP = 100.0
+"""Of one Newton step, in standard deviations of the Gaussian approximation."""
+
+ARRIVED = 0.01
+"""Distance to the mode, in the same unit, that counts as none."""
+
 DENSE_DIMENSION = 300
 """Up to this dimension the Hessian is formed, and Newton's steps polish the mode."""
 
@@ -26,23 +32,38 @@ class Mode(NamedTuple):
 
 
 def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
-    """Search a mode of U from `start`: Adam on minibatches, L-BFGS, then Newton's steps.
+    """Search a mode of U from `start`: Adam on minibatches, then L-BFGS or Newton's steps.
 
-    Adam comes near from a rough start, but stalls where scales differ by orders of magnitude;
-    L-BFGS on the exact gradient finishes. In single precision its line search cannot resolve U
-    below about 1e-7 |U|, which may be several standard deviations: Newton's steps need gradients
-    only and remove the rest where the dimension allows.
+    Adam comes near from a rough start, but stalls where scales differ by orders of magnitude. Where
+    the Hessian can be formed, Newton's steps finish; L-BFGS on the exact gradient comes to their
+    help where they did not arrive, and finishes alone in higher dimensions. (In single precision
+    its line search cannot resolve U below about 1e-7 |U|, which may be several standard deviations;
+    Newton's steps need gradients only.)
     """
     position = target.run(_adam, key, start)
-    position = target.run(_lbfgs, position)
-    return describe(target, position, polish=True)
+    if not is_dense(position):
+        position = target.run(_lbfgs, position)
+        return describe(target, position)
+    mode = target.run(_newton, position)
+    if not isinstance(mode.position, jax.core.Tracer) and _arrived(mode):
+        return mode
+    return target.run(_newton, target.run(_lbfgs, mode.position))
 
 
-def describe(target: Target, position: jax.Array, *, polish: bool = False) -> Mode:
-    """Return U, its gradient and, where it is formed, its Hessian at (or, polished, near) a point."""
-    if not 0 < position.size <= DENSE_DIMENSION:
-        return Mode(position, *target.run(_value_and_grad, position), None)
-    return target.run(_newton if polish else _second_order, position)
+def is_dense(position: jax.Array) -> bool:
+    """Return whether the Hessian is formed in this dimension."""
+    return 0 < position.size <= DENSE_DIMENSION
+
+
+def describe(target: Target, position: jax.Array) -> Mode:
+    """Return U, its gradient and, where it is formed, its Hessian at a point."""
+    if is_dense(position):
+        return target.run(_second_order, position)
+    return Mode(position, *target.run(_value_and_grad, position), None)
+
+
+def _arrived(mode: Mode) -> jax.Array:
+    return _whitened_norm(mode) < ARRIVED
 
 
 def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -50,7 +71,7 @@ def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Arr
 
 
 def _second_order(view: View, position: jax.Array) -> Mode:
-    return Mode(position, *view.value_and_grad(position), view.hessian(position))
+    return Mode(position, *view.second_order(position))
 
 
 def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
@@ -69,54 +90,63 @@ def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
 
 def _lbfgs(view: View, start: jax.Array) -> jax.Array:
     optimizer = optax.lbfgs()
-    value = lambda position: view.value_and_grad(position)[0]  # noqa: E731
-    size = jnp.maximum(jnp.max(jnp.abs(view.value_and_grad(start)[1])), 1.0)
+    value = jax.jit(lambda position: view.value_and_grad(position)[0])
+    value_and_grad = optax.value_and_grad_from_state(value)
 
     def unfinished(carry: tuple) -> jax.Array:
-        _, state, _, gradient, count = carry
-        finite = jnp.all(jnp.isfinite(gradient))
-        return finite & (count < LBFGS_STEPS) & (jnp.max(jnp.abs(gradient)) > 1e-6 * size)
+        _, state, count, first, last = carry
+        return (count < LBFGS_STEPS) & (last > 1e-6 * first)
 
     def body(carry: tuple) -> tuple:
-        position, state, energy, gradient, count = carry
+        position, state, count, first, _ = carry
+        energy, gradient = value_and_grad(position, state=state)
+        size = jnp.max(jnp.abs(gradient))
         update, state = optimizer.update(
             gradient, state, position, value=energy, grad=gradient, value_fn=value
         )
         moved = optax.apply_updates(position, update)
-        new_energy, new_gradient = view.value_and_grad(moved)
-        # Where rounding in U hides any descent, the line search returns the same point: stop there.
-        better = new_energy < energy
-        position = jnp.where(better, moved, position)
-        count = jnp.where(better, count + 1, LBFGS_STEPS)
-        return position, state, new_energy, new_gradient, count
+        # Where rounding in U hides any descent, the line search stays: nothing more is to be had.
+        stuck = ~jnp.all(jnp.isfinite(moved)) | jnp.all(moved == position)
+        position = jnp.where(stuck, position, moved)
+        first = jnp.where(count == 0, jnp.maximum(size, 1.0), first)
+        return position, state, jnp.where(stuck, LBFGS_STEPS, count + 1), first, size
 
-    energy, gradient = view.value_and_grad(start)
-    carry = (start, optimizer.init(start), energy, gradient, jnp.zeros((), jnp.int32))
+    one = jnp.ones((), start.dtype)
+    carry = (start, optimizer.init(start), jnp.zeros((), jnp.int32), one, 2 * one)
     return jax.lax.while_loop(unfinished, body, carry)[0]
 
 
 def _newton(view: View, start: jax.Array) -> Mode:
-    def whitened_norm(mode: Mode) -> jax.Array:
-        return jnp.sqrt(jnp.abs(mode.gradient @ _newton_step(mode)))
+    size, dtype = start.size, start.dtype
+    # Rounding in U hides small descents: an ascent below its resolution is none.
+    resolution = 100 * jnp.finfo(dtype).eps
 
     def unfinished(carry: tuple[Mode, jax.Array, jax.Array]) -> jax.Array:
-        mode, count, improving = carry
-        return improving & (count < NEWTON_STEPS) & (whitened_norm(mode) > 1e-2)
+        mode, _, count = carry
+        arrived = (count > 0) & (_whitened_norm(mode) < ARRIVED)
+        return ~arrived & (count < NEWTON_STEPS)
 
     def body(carry: tuple[Mode, jax.Array, jax.Array]) -> tuple[Mode, jax.Array, jax.Array]:
-        mode, count, _ = carry
-        step = _newton_step(mode)
-        length = whitened_norm(mode)
-        moved = _second_order(view, mode.position - step / jnp.maximum(1.0, length / 10))
-        # An ascent below the resolution of U is no ascent.
-        slack = 1e-5 * jnp.abs(mode.potential_energy) if start.dtype == jnp.float32 else 0.0
-        improving = moved.potential_energy <= mode.potential_energy + slack
-        improving &= jnp.all(jnp.isfinite(moved.gradient))
-        return jax.tree.map(lambda a, b: jnp.where(improving, a, b), moved, mode), count + 1, improving
+        mode, candidate, count = carry
+        tried = _second_order(view, candidate)
+        slack = resolution * jnp.abs(mode.potential_energy)
+        better = tried.potential_energy <= mode.potential_energy + jnp.where(count > 0, slack, 0.0)
+        better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
+        refused = (mode.position + candidate) / 2  # half of a step that went too far
+        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
+        step = _newton_step(kept) / jnp.maximum(1.0, _whitened_norm(kept) / LONGEST_STEP)
+        return kept, jnp.where(better, kept.position - step, refused), count + 1
 
-    start_mode = _second_order(view, start)
-    carry = (start_mode, jnp.zeros((), jnp.int32), jnp.ones((), bool))
+    nowhere = Mode(
+        start, jnp.asarray(jnp.inf, dtype), jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype)
+    )
+    carry = (nowhere, start, jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(unfinished, body, carry)[0]
+
+
+def _whitened_norm(mode: Mode) -> jax.Array:
+    scale, axes = principal_axes(mode.hessian)
+    return jnp.linalg.norm(scale * (axes.T @ mode.gradient))
 
 
 def _newton_step(mode: Mode) -> jax.Array:

@@ -89,19 +89,20 @@ class View:
         """Return H v."""
 
         def product(minibatch: Minibatch) -> jax.Array:
-            gradient = lambda z: jax.grad(self.potential)(z, minibatch)  # noqa: E731
+            gradient = partial(jax.grad(self.potential), minibatch=minibatch)
             return jax.jvp(gradient, (position,), (vector,))[1]
 
         return self.over(product)
 
-    def hessian(self, position: jax.Array) -> jax.Array:
-        """Return H, shape (d, d), symmetrised."""
+    def second_order(self, position: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Return U, grad U and the symmetrised Hessian (d, d), in one pass."""
 
-        def columns(minibatch: Minibatch) -> jax.Array:
-            gradient = lambda z: jax.grad(self.potential)(z, minibatch)  # noqa: E731
-            column = lambda v: jax.jvp(gradient, (position,), (v,))[1]  # noqa: E731
+        def derivatives(minibatch: Minibatch) -> tuple[jax.Array, jax.Array, jax.Array]:
+            both = partial(jax.value_and_grad(self.potential), minibatch=minibatch)
+            (value, gradient), pushforward = jax.linearize(both, position)
             basis = jnp.eye(position.size, dtype=position.dtype)
-            return jax.lax.map(column, basis, batch_size=HESSIAN_COLUMNS)
+            column = lambda vector: pushforward(vector)[1]  # noqa: E731
+            return value, gradient, jax.lax.map(column, basis, batch_size=HESSIAN_COLUMNS)
 
-        hessian = self.over(columns)
-        return (hessian + hessian.T) / 2
+        value, gradient, hessian = self.over(derivatives)
+        return value, gradient, (hessian + hessian.T) / 2

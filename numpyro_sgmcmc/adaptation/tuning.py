@@ -91,25 +91,14 @@ def tune(
     curvature = _largest_finite(largest)
     friction = suggested_friction(curvature, mean[0], mode.position.size)
     dynamics = with_friction(dynamics, friction)
-    noises = []
-    for gradient in gradients:
-        state = gradient_state(gradient, mode)
-
-        def measure(view: Any, *inputs: Any, gradient: AbstractGradient = gradient) -> jax.Array:
-            return gradient_noise(view, gradient, *inputs)
-
-        name = (gradient_noise, type(gradient))
-        draws = [
-            target.run(measure, state, preconditioner, z, key_noise, name=name) for z in points
-        ]
-        noises.append(_largest_finite(draws))
-    chosen = _index_of_least(noises)
-    noise = noises[chosen]
+    gradient, noise = _least_noisy(
+        target, key_noise, gradients, preconditioner, mode, points, curvature
+    )
     heat = noise / temperature if temperature > 0 else jnp.zeros_like(noise)
     step_size = dynamics.largest_step_size(curvature, heat, TOLERANCE)
     smallest = _smallest_curvature(mode, preconditioner)
     return Adaptation(
-        gradient=gradients[chosen],
+        gradient=gradient,
         step_size=step_size.astype(mode.position.dtype),
         friction=_as_array(getattr(dynamics, "friction", None), mode.position.dtype),
         curvature=curvature,
@@ -155,12 +144,36 @@ def _largest_finite(values: Sequence[jax.Array]) -> jax.Array:
     return jnp.max(jnp.where(jnp.isfinite(stacked), stacked, 0.0))
 
 
-def _index_of_least(noises: Sequence[jax.Array]) -> int:
-    # A model traced as a whole (MCMC inside jit) has no number to choose by: the first candidate
-    # stands, and the step size is made for its noise.
-    if any(isinstance(noise, jax.core.Tracer) for noise in noises):
-        return 0
-    return min(range(len(noises)), key=lambda i: float(noises[i]))
+def _least_noisy(
+    target: Target,
+    key: jax.Array,
+    gradients: Sequence[AbstractGradient],
+    preconditioner: AbstractPreconditioner,
+    mode: Mode,
+    points: Sequence[jax.Array],
+    curvature: jax.Array,
+) -> tuple[AbstractGradient, jax.Array]:
+    if not target.structure.plates and not target.structure.is_random:
+        return gradients[0], jnp.zeros_like(curvature)
+    best: tuple[AbstractGradient, jax.Array] | None = None
+    for gradient in gradients:
+        state = gradient_state(gradient, mode)
+
+        def measure(view: Any, *inputs: Any, gradient: AbstractGradient = gradient) -> jax.Array:
+            return gradient_noise(view, gradient, *inputs)
+
+        name = (gradient_noise, type(gradient))
+        noise = _largest_finite(
+            [target.run(measure, state, preconditioner, z, key, name=name) for z in points]
+        )
+        # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
+        # So it does where its noise is below the curvature and does not limit the step size.
+        if isinstance(noise, jax.core.Tracer) or float(noise) <= float(curvature):
+            return gradient, noise
+        if best is None or float(noise) < float(best[1]):
+            best = gradient, noise
+    assert best is not None
+    return best
 
 
 def candidate_gradients() -> tuple[AbstractGradient, ...]:

@@ -13,16 +13,27 @@ from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, with_friction
+from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, with_friction
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
-from numpyro_sgmcmc.kernels.start import check_params, check_start, draw_start, flatten_params
+from numpyro_sgmcmc.kernels.start import (
+    check_params,
+    check_start,
+    draw_start,
+    flatten_params,
+    is_finite_start,
+)
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.kernels.stepper import Stepper
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
-from numpyro_sgmcmc.potential import Structure, read_structure, stochastic_potential
+from numpyro_sgmcmc.potential import (
+    Structure,
+    non_finite_arguments,
+    read_structure,
+    stochastic_potential,
+)
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.transition import Transition, Walker
 
@@ -141,12 +152,17 @@ class AbstractKernel(MCMCKernel, ABC):
         single = is_prng_key(rng_key)
         if init_params is not None:
             check_params(structure, init_params, "init_params", () if single else rng_key.shape[:1])
-        prepared = self._prepare(target, init_params, single, num_warmup)
-        fn = partial(self._first_state, target, prepared)
-        state = fn(rng_key, init_params) if single else jax.vmap(fn)(rng_key, init_params)
-        if not isinstance(state.rng_key, jax.core.Tracer) and structure.dimension:
-            z = state.z if single else jax.tree.map(lambda x: x[0], state.z)
-            check_start(target, jax.random.key(1), ravel_pytree(z)[0], "the start of the chain")
+        concrete = not isinstance(rng_key, jax.core.Tracer)
+        bad_arguments = non_finite_arguments(model_args, kwargs) if concrete else []
+        prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments)
+        first = partial(self._first_states, single=single)
+        inputs = prepared._replace(gradient=None, adaptation=None)
+        name = ("first state", single, init_params is None)
+        state, finite = target.run(first, inputs, rng_key, init_params, name=name)
+        if concrete and structure.dimension:
+            worst = 0 if single else int(jnp.argmin(finite))
+            z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
+            check_start(target, ravel_pytree(z)[0], bool(jnp.all(finite)), bad_arguments)
         return state
 
     def sample(self, state: SGMCMCState, model_args: tuple, model_kwargs: dict) -> SGMCMCState:
@@ -200,44 +216,68 @@ class AbstractKernel(MCMCKernel, ABC):
         return self._target
 
     def _prepare(
-        self, target: Target, init_params: Any, single: bool, num_warmup: int
+        self,
+        target: Target,
+        init_params: Any,
+        single: bool,
+        num_warmup: int,
+        bad_arguments: list[str],
     ) -> Prepared:
         if self._prepared is not None and init_params is None:
             return self._prepared
         iterations = self._num_steps * max(num_warmup / 10, 50)
-        key_start, key = jax.random.split(jax.random.key(0))
         gradient = self._gradient if self._prepared is None else self._prepared.gradient
         choices = Choices(
             self._dynamics, gradient, self._schedule, self._preconditioner, self._temperature
         )
-        with jax.ensure_compile_time_eval():
+
+        def start(key: jax.Array) -> jax.Array:
             if init_params is None or isinstance(ravel_pytree(init_params)[0], jax.core.Tracer):
-                start = draw_start(target, self._init_strategy, key_start)
+                position = target.run(self._draw_start, key)
+                finite = bool(target.run(is_finite_start, key, position))
             else:
                 first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
-                start = flatten_params(target.structure, first, "init_params")
-            check_start(target, key_start, start, "the start of the chain")
-            self._prepared = prepare(target, key, start, choices, iterations)
+                position = flatten_params(target.structure, first, "init_params")
+                finite = bool(target.run(is_finite_start, key, position))
+            check_start(target, position, finite, bad_arguments)
+            return position
+
+        with jax.ensure_compile_time_eval():
+            self._prepared = prepare(target, jax.random.key(0), start, choices, iterations)
         return self._prepared
 
+    def _draw_start(self, view: View, key: jax.Array) -> jax.Array:
+        return draw_start(view, self._init_strategy, key)
+
+    def _first_states(
+        self, view: View, prepared: Prepared, key: jax.Array, init_params: Any, *, single: bool
+    ) -> tuple[SGMCMCState, jax.Array]:
+        fn = partial(self._first_state, view, prepared)
+        return fn(key, init_params) if single else jax.vmap(fn)(key, init_params)
+
     def _first_state(
-        self, target: Target, prepared: Prepared, key: jax.Array, init_params: Any
-    ) -> SGMCMCState:
-        key, key_start, key_aux, key_batch = jax.random.split(key, 4)
-        structure, tuned = target.structure, prepared.tuned
+        self, view: View, prepared: Prepared, key: jax.Array, init_params: Any
+    ) -> tuple[SGMCMCState, jax.Array]:
+        key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
+        structure, tuned = view.structure, prepared.tuned
         if init_params is not None:
             position = flatten_params(structure, init_params, "init_params")
         elif prepared.mode is None:
-            position = draw_start(target, self._init_strategy, key_start)
-        else:
+            position = draw_start(view, self._init_strategy, key_start)
+        elif prepared.spread is None:
             position = prepared.mode.position
-            if prepared.spread is not None:
-                noise = jax.random.normal(key_start, position.shape, position.dtype)
-                position = position + sqrt(self._temperature) * prepared.spread.apply(noise)
+        else:
+            centre = prepared.mode.position
+            noise = jax.random.normal(key_start, centre.shape, centre.dtype)
+            position = centre + sqrt(self._temperature) * prepared.spread.apply(noise)
+            # The Gaussian approximation may reach beyond where U is finite; its centre does not.
+            finite = is_finite_start(view, key_check, position)
+            position = jnp.where(finite, position, centre)
+        finite = is_finite_start(view, key_check, position)
         dynamics = with_friction(self._dynamics, tuned.friction)
         step_size = tuned.step_size if self._schedule is None else self._schedule(0)
         real = jnp.result_type(float)
-        return SGMCMCState(
+        state = SGMCMCState(
             i=jnp.zeros((), jnp.int32),
             z=structure.unravel(position),
             rng_key=key,
@@ -251,6 +291,7 @@ class AbstractKernel(MCMCKernel, ABC):
             minibatch=self._minibatch.init(key_batch, structure.plates),
             tuned=tuned,
         )
+        return state, finite
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)

@@ -49,14 +49,18 @@ class Prepared(NamedTuple):
 
 
 def prepare(
-    target: Target, key: jax.Array, start: jax.Array, choices: Choices, iterations: float
+    target: Target,
+    key: jax.Array,
+    draw: Callable[[jax.Array], jax.Array],
+    choices: Choices,
+    iterations: float,
 ) -> Prepared:
     """Find the anchor and choose the numbers that the user left open.
 
     Args:
         target: the model bound to its data.
         key: key of the search and of the measurements.
-        start: flat position at which a search of the mode begins.
+        draw: from a key to a flat position at which a search of the mode begins.
         choices: what the user chose.
         iterations: transitions a run can spend on one independent draw before a warning is due.
 
@@ -64,7 +68,7 @@ def prepare(
         ValueError: where a fixed point is asked for a random density, or no finite point is found.
     """
     structure = target.structure
-    key_mode, key_tune = jax.random.split(key)
+    key_start, key_mode, key_tune = jax.random.split(key, 3)
     gradients = _gradients(choices, structure)
     needs_tuning = choices.step_size is None and structure.dimension > 0
     needs_anchor = any(gradient.needs_anchor for gradient in gradients)
@@ -72,10 +76,10 @@ def prepare(
         check_preconditioner(choices.preconditioner, structure.dimension)
     mode = None
     if needs_tuning or needs_anchor:
-        mode = _mode(target, key_mode, start, choices)
+        mode = _mode(target, key_mode, lambda: draw(key_start), choices)
     if not needs_tuning:
         preconditioner = choices.preconditioner or Identity()
-        friction = _friction(target, key_tune, start, choices, preconditioner)
+        friction = _friction(target, key_tune, lambda: draw(key_start), choices, preconditioner)
         (gradient,) = gradients
         step_size = jnp.asarray(1.0) if choices.step_size is None else None
         tuned = Tuned(step_size, friction, preconditioner)
@@ -108,13 +112,15 @@ def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]
     return (gradient,)
 
 
-def _mode(target: Target, key: jax.Array, start: jax.Array, choices: Choices) -> Mode:
+def _mode(
+    target: Target, key: jax.Array, start: Callable[[], jax.Array], choices: Choices
+) -> Mode:
     given = getattr(choices.gradient, "anchor", None)
     if given is not None:
         position = flatten_params(target.structure, given, "anchor")
         mode = describe(target, position)
     else:
-        mode = find_mode(target, key, start)
+        mode = find_mode(target, key, start())
     warn_about_mode(target.structure, mode, given is not None)
     return mode
 
@@ -122,14 +128,15 @@ def _mode(target: Target, key: jax.Array, start: jax.Array, choices: Choices) ->
 def _friction(
     target: Target,
     key: jax.Array,
-    start: jax.Array,
+    start: Callable[[], jax.Array],
     choices: Choices,
     preconditioner: AbstractPreconditioner,
 ) -> jax.Array | None:
     friction = getattr(choices.dynamics, "friction", 0.0)
     if friction is not None or target.structure.dimension == 0:
         return None
-    largest, mean = target.run(curvatures, preconditioner, start, key)
-    suggestion = suggested_friction(largest, mean, start.size)
+    position = start()
+    largest, mean = target.run(curvatures, preconditioner, position, key)
+    suggestion = suggested_friction(largest, mean, position.size)
     # exp(-D h) stays above 1/e: more friction than that only slows the walk down.
-    return jnp.minimum(suggestion, 1.0 / choices.step_size(0)).astype(start.dtype)
+    return jnp.minimum(suggestion, 1.0 / choices.step_size(0)).astype(position.dtype)

@@ -1,7 +1,6 @@
 """Where chains start: checked positions, flat and finite."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -64,32 +63,33 @@ def check_params(
             )
 
 
-def draw_start(target: Target, strategy: Callable, key: jax.Array) -> jax.Array:
+def draw_start(view: View, strategy: Callable, key: jax.Array) -> jax.Array:
     """Return a flat position drawn by a NumPyro init strategy, with a finite minibatch gradient.
 
-    The last of 100 tries stands where none is finite; `check_start` then says what is wrong.
+    The last of 100 tries stands where none is finite.
     """
-    return target.run(partial(_draw_start, strategy=strategy), key, name=("start", strategy))
+    flat = ravel_pytree(view.structure.prototype)[0]
 
-
-def _draw_start(view: View, key: jax.Array, *, strategy: Callable) -> jax.Array:
     def propose(key: jax.Array) -> jax.Array:
         if strategy is init_to_uniform:
-            return jax.random.uniform(key, (view.structure.dimension,), minval=-2.0, maxval=2.0)
+            return jax.random.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
         return ravel_pytree(_from_strategy(view, strategy, key))[0]
 
     def attempt(carry: tuple) -> tuple:
         key, _, _, tries = carry
         key, key_start, key_batch = jax.random.split(key, 3)
         position = propose(key_start)
-        energy, gradient = jax.value_and_grad(view.potential)(position, view.draw(key_batch))
-        finite = jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient))
-        return key, position, finite, tries + 1
+        return key, position, is_finite_start(view, key_batch, position), tries + 1
 
     unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731
-    flat = ravel_pytree(view.structure.prototype)[0]
     first = (key, flat, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(unfinished, attempt, first)[1]
+
+
+def is_finite_start(view: View, key: jax.Array, position: jax.Array) -> jax.Array:
+    """Return whether a minibatch's potential and gradient are finite at a position."""
+    energy, gradient = jax.value_and_grad(view.potential)(position, view.draw(key))
+    return jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient))
 
 
 def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, jax.Array]:
@@ -106,18 +106,27 @@ def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, 
     }
 
 
-def check_start(target: Target, key: jax.Array, position: jax.Array, what: str) -> None:
-    """Check that a minibatch's potential and gradient are finite at a concrete start.
+def check_start(
+    target: Target, position: jax.Array, finite: bool, bad_arguments: list[str]
+) -> None:
+    """Say what is wrong with a start whose potential or gradient is not finite.
+
+    Args:
+        target: the model bound to its data.
+        position: the start, flat.
+        finite: whether a minibatch's potential and gradient are finite there.
+        bad_arguments: arguments of the model that are not finite. NaN under a mask is fine, so with
+            any the whole data decide.
 
     Raises:
-        ValueError: where they are not; names the sites to blame, and arguments that are not finite.
+        ValueError: names the sites to blame, and the arguments that are not finite.
     """
-    bad_arguments = non_finite_arguments(target.args, target.kwargs)
-    energy, gradient = target.run(_minibatch_gradient, key, position)
-    if bad_arguments:
-        # NaN under a mask is fine; only the whole data tells.
-        energy, gradient = target.run(_whole_gradient, position)
-    if np.isfinite(energy) and np.all(np.isfinite(gradient)):
+    if finite and not bad_arguments:
+        return
+    key = jax.random.key(1)
+    view_gradient = _whole_gradient if bad_arguments else _minibatch_gradient
+    energy, gradient = target.run(view_gradient, key, position)
+    if finite and np.isfinite(energy) and np.all(np.isfinite(gradient)):
         return
     densities = target.run(_densities_over_blocks if bad_arguments else _densities, key, position)
     sites = [name for name, value in densities.items() if not np.isfinite(value)]
@@ -128,9 +137,11 @@ def check_start(target: Target, key: jax.Array, position: jax.Array, what: str) 
         found.append(f"a log density that is not finite at site(s) {', '.join(map(repr, sites))}")
     if slopes:
         found.append(f"a gradient that is not finite for {', '.join(map(repr, slopes))}")
+    found = found or ["values that overflow for some minibatches"]
     data = f" The data are not finite in {', '.join(bad_arguments)}." if bad_arguments else ""
     raise ValueError(
-        f"Expected a finite potential and gradient at {what}; got {' and '.join(found)}.{data}"
+        f"Expected a finite potential and gradient at the start of the chain; got"
+        f" {' and '.join(found)}.{data}"
         " Remove or mask non-finite rows, or pass `init_params` or an `init_strategy` inside the"
         " support."
     )
@@ -140,7 +151,7 @@ def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:
     return jax.value_and_grad(view.potential)(position, view.draw(key))
 
 
-def _whole_gradient(view: View, position: jax.Array) -> Any:
+def _whole_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:
     return view.value_and_grad(position)
 
 

@@ -28,6 +28,7 @@ def over_whole_data(
     """
     if not structure.plates:
         return fn({})
+    fn = jax.jit(fn)  # the model is traced once for each shape of a block, not at each mention
     rest = {name: jnp.zeros(1, jnp.int32) for name in structure.plates}
     totals = []
     for group in structure.groups:
