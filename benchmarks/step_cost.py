@@ -118,7 +118,10 @@ def main() -> None:
     small, large = (measure(rows) for rows in SIZES)
     figures = {
         "us_per_step": {str(n): m for n, m in zip(SIZES, (small, large), strict=True)},
-        "ratio_to_hand_written": {str(SIZES[0]): small[0] / small[1], str(SIZES[1]): large[0] / large[1]},
+        "ratio_to_hand_written": {
+            str(SIZES[0]): small[0] / small[1],
+            str(SIZES[1]): large[0] / large[1],
+        },
         "growth_over_growth": (large[0] / small[0]) / (large[1] / small[1]),
         "machine": f"{platform.machine()}, {jax.devices()[0].device_kind}",
         "versions": {"jax": jax.__version__, "numpyro": numpyro.__version__},
@@ -128,7 +131,9 @@ def main() -> None:
             f"SGLD step, N={rows:,}: {ours:.1f} us through MCMC, {theirs:.1f} us by hand, ratio"
             f" {ours / theirs:.2f} (bar 1.15)"
         )
-    print(f"growth with N over a hand-written loop's: {figures['growth_over_growth']:.2f} (bar 1.10)")
+    print(
+        f"growth with N over a hand-written loop's: {figures['growth_over_growth']:.2f} (bar 1.10)"
+    )
     path = Path(__file__).parent / "results" / "step_cost.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(figures, indent=2) + "\n")

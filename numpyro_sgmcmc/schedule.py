@@ -14,7 +14,7 @@ Schedule: TypeAlias = Callable[[Any], Any]
 
 @final
 @dataclass(frozen=True)
-class polynomial:  # noqa: N801 - reads as the function that it is, like optax's schedules
+class polynomial:
     """Polynomial decay h_l = a (b + l)^(-gamma), l = 0, 1, 2, ...
 
     With 0 < gamma < 1 the sum of steps diverges and weighted averages are consistent
@@ -46,7 +46,7 @@ class polynomial:  # noqa: N801 - reads as the function that it is, like optax's
 
 @final
 @dataclass(frozen=True)
-class cyclical:  # noqa: N801 - see `polynomial`
+class cyclical:
     """Cosine cycles h_l = h_0 / 2 (cos(pi (l mod M) / M) + 1) (Zhang et al., 2020).
 
     Args:

@@ -22,7 +22,6 @@ def curvatures(
     Power iteration on Hessian-vector products over blocks of the data; the mean is v' S' H S v / d
     for the random signs v that it starts from (Hutchinson).
     """
-
     tiny = jnp.finfo(position.dtype).tiny
 
     def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:

@@ -50,7 +50,11 @@ class FixedPoint(AbstractGradient):
         return anchor
 
     def estimate(
-        self, potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, state: Anchor
+        self,
+        potential: StochasticPotential,
+        position: jax.Array,
+        minibatch: Minibatch,
+        state: Anchor,
     ) -> tuple[Estimate, Anchor]:
         """Return the controlled estimate; both positions see the minibatch in one batched pass."""
         positions = jnp.stack([position, state.position])

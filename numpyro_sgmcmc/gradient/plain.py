@@ -1,7 +1,7 @@
 """The plain minibatch gradient."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import final
 
 import jax
 
@@ -25,7 +25,11 @@ class Plain(AbstractGradient):
         return ()
 
     def estimate(
-        self, potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, state: tuple[()]
+        self,
+        potential: StochasticPotential,
+        position: jax.Array,
+        minibatch: Minibatch,
+        state: tuple[()],
     ) -> tuple[Estimate, tuple[()]]:
         """Return the minibatch potential and its gradient."""
         return Estimate(*jax.value_and_grad(potential)(position, minibatch)), state

@@ -233,20 +233,19 @@ class AbstractKernel(MCMCKernel, ABC):
 
         def start(key: jax.Array) -> jax.Array:
             if init_params is None or isinstance(ravel_pytree(init_params)[0], jax.core.Tracer):
-                position = target.run(self._draw_start, key)
-                finite = bool(target.run(is_finite_start, key, position))
+                position, finite = target.run(self._draw_start, key)
             else:
                 first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
                 position = flatten_params(target.structure, first, "init_params")
-                finite = bool(target.run(is_finite_start, key, position))
-            check_start(target, position, finite, bad_arguments)
+                finite = target.run(is_finite_start, key, position)
+            check_start(target, position, bool(finite), bad_arguments)
             return position
 
         with jax.ensure_compile_time_eval():
             self._prepared = prepare(target, jax.random.key(0), start, choices, iterations)
         return self._prepared
 
-    def _draw_start(self, view: View, key: jax.Array) -> jax.Array:
+    def _draw_start(self, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         return draw_start(view, self._init_strategy, key)
 
     def _first_states(
@@ -260,10 +259,12 @@ class AbstractKernel(MCMCKernel, ABC):
     ) -> tuple[SGMCMCState, jax.Array]:
         key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
         structure, tuned = view.structure, prepared.tuned
+        finite = jnp.ones((), bool)  # at a mode, which has been checked
         if init_params is not None:
             position = flatten_params(structure, init_params, "init_params")
+            finite = is_finite_start(view, key_check, position)
         elif prepared.mode is None:
-            position = draw_start(view, self._init_strategy, key_start)
+            position, finite = draw_start(view, self._init_strategy, key_start)
         elif prepared.spread is None:
             position = prepared.mode.position
         else:
@@ -271,9 +272,8 @@ class AbstractKernel(MCMCKernel, ABC):
             noise = jax.random.normal(key_start, centre.shape, centre.dtype)
             position = centre + sqrt(self._temperature) * prepared.spread.apply(noise)
             # The Gaussian approximation may reach beyond where U is finite; its centre does not.
-            finite = is_finite_start(view, key_check, position)
-            position = jnp.where(finite, position, centre)
-        finite = is_finite_start(view, key_check, position)
+            inside = is_finite_start(view, key_check, position)
+            position = jnp.where(inside, position, centre)
         dynamics = with_friction(self._dynamics, tuned.friction)
         step_size = tuned.step_size if self._schedule is None else self._schedule(0)
         real = jnp.result_type(float)

@@ -112,9 +112,7 @@ def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]
     return (gradient,)
 
 
-def _mode(
-    target: Target, key: jax.Array, start: Callable[[], jax.Array], choices: Choices
-) -> Mode:
+def _mode(target: Target, key: jax.Array, start: Callable[[], jax.Array], choices: Choices) -> Mode:
     given = getattr(choices.gradient, "anchor", None)
     if given is not None:
         position = flatten_params(target.structure, given, "anchor")

@@ -12,7 +12,7 @@ from numpyro.distributions import biject_to
 from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc.adaptation import Target, View
-from numpyro_sgmcmc.potential import Structure, log_densities, non_finite_arguments
+from numpyro_sgmcmc.potential import Structure, log_densities
 from numpyro_sgmcmc.potential.handlers import with_minibatch
 
 MAX_TRIES = 100
@@ -43,7 +43,10 @@ def check_params(
             f" {type(params).__name__}."
         )
     expected = structure.prototype
-    missing, extra = sorted(expected.keys() - params.keys()), sorted(params.keys() - expected.keys())
+    missing, extra = (
+        sorted(expected.keys() - params.keys()),
+        sorted(params.keys() - expected.keys()),
+    )
     if missing or extra:
         raise ValueError(
             f"Expected `{what}` to name the latent sites {sorted(expected)}; got"
@@ -63,10 +66,10 @@ def check_params(
             )
 
 
-def draw_start(view: View, strategy: Callable, key: jax.Array) -> jax.Array:
-    """Return a flat position drawn by a NumPyro init strategy, with a finite minibatch gradient.
+def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return a flat position drawn by a NumPyro init strategy, and whether it is a finite start.
 
-    The last of 100 tries stands where none is finite.
+    Tries up to 100 times to find one.
     """
     flat = ravel_pytree(view.structure.prototype)[0]
 
@@ -83,7 +86,7 @@ def draw_start(view: View, strategy: Callable, key: jax.Array) -> jax.Array:
 
     unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731
     first = (key, flat, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(unfinished, attempt, first)[1]
+    return jax.lax.while_loop(unfinished, attempt, first)[1:3]
 
 
 def is_finite_start(view: View, key: jax.Array, position: jax.Array) -> jax.Array:

@@ -7,6 +7,7 @@ import jax
 
 from numpyro_sgmcmc.types import Indices, Plate
 
+
 class AbstractMinibatch(ABC):
     """Draws, for each subsampled plate by name, the indices of a minibatch.
 

@@ -8,7 +8,7 @@ from numpyro import handlers
 from numpyro.primitives import Messenger
 
 
-class minibatched(Messenger):  # noqa: N801 - NumPyro writes its handlers in lower case
+class minibatched(Messenger):
     """Give each plate named in `indices` those indices, whatever their number.
 
     The plate's declared subsample size becomes the number of indices, so that NumPyro scales by
@@ -31,7 +31,7 @@ class minibatched(Messenger):  # noqa: N801 - NumPyro writes its handlers in low
             msg["args"] = (msg["args"][0], indices.shape[0])
 
 
-class keys_used(Messenger):  # noqa: N801 - see `minibatched`
+class keys_used(Messenger):
     """Note whether anything asked for a key that no value or handler had answered."""
 
     def __init__(self, fn: Callable | None = None) -> None:

@@ -12,9 +12,9 @@ from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer.util import constrain_fn
 
-from numpyro_sgmcmc.types import Plate
 from numpyro_sgmcmc.potential.dependence import depends_on
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
+from numpyro_sgmcmc.types import Plate
 
 
 @final
@@ -128,7 +128,7 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
     try:
         return handlers.trace(substituted).get_trace(*args, **kwargs)
     except TypeError as error:
-        if "argument" in str(error) and "positional" in str(error) or "keyword" in str(error):
+        if ("argument" in str(error) and "positional" in str(error)) or "keyword" in str(error):
             raise TypeError(
                 f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
                 f" {len(args)} positional and {sorted(kwargs)} by name: {error}."
@@ -136,7 +136,7 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
         raise
 
 
-class _checked_plates(numpyro.primitives.Messenger):  # noqa: N801
+class _checked_plates(numpyro.primitives.Messenger):
     """Refuse a subsample larger than its plate before NumPyro draws it."""
 
     def process_message(self, msg: dict[str, Any]) -> None:
@@ -180,8 +180,10 @@ def _dims(trace: dict[str, Any]) -> dict[str, list[str | None]]:
         named: list[str | None] = [None] * len(shape)
         for frame in site["cond_indep_stack"]:
             axis = len(shape) - event + frame.dim
-            if 0 <= axis and shape[axis] == frame.size:
-                named[axis] = f"{frame.name}_dim" if frame.name in _valued_sites(trace) else frame.name
+            if axis >= 0 and shape[axis] == frame.size:
+                named[axis] = (
+                    f"{frame.name}_dim" if frame.name in _valued_sites(trace) else frame.name
+                )
         dims[name] = named
     return dims
 

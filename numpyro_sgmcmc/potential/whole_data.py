@@ -58,7 +58,9 @@ def _mean_over_blocks(
     if whole == 1:
         totals.append(at(jnp.arange(rows)))
     else:
-        first = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(at, jnp.arange(rows)))
+        first = jax.tree.map(
+            lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(at, jnp.arange(rows))
+        )
 
         def body(block: jax.Array, total: Result) -> Result:
             return _add(total, at(block * rows + jnp.arange(rows)))

@@ -104,7 +104,9 @@ def _kernel(mcmc: Any) -> AbstractKernel | AbstractRichardsonRomberg:
 
 
 def _sample_stats(mcmc: MCMC, kernel: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    stats = {n: v for n, v in fields.items() if isinstance(v, jax.Array | np.ndarray) and v.ndim == 2}
+    stats = {
+        n: v for n, v in fields.items() if isinstance(v, jax.Array | np.ndarray) and v.ndim == 2
+    }
     shape = stats["diverging"].shape
     # A constant step size is not collected at every step; all draws then weigh the same.
     last = np.asarray(mcmc.last_state.step_size).reshape(-1, 1)

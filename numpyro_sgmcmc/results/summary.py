@@ -43,7 +43,12 @@ def summary(data: Any, **options: Any) -> pd.DataFrame:
         spread = weighted_mean(second - 2 * mean.value * first, weights)
         variance = float(spread.value + mean.value**2)
         sd = np.sqrt(variance) if variance > 0 else np.nan
-        row = {"mean": mean.value, "sd": sd, "mcse_mean": mean.mcse, "mcse_sd": spread.mcse / 2 / sd}
+        row = {
+            "mean": mean.value,
+            "sd": sd,
+            "mcse_mean": mean.mcse,
+            "mcse_sd": spread.mcse / 2 / sd,
+        }
         for name, value in row.items():
             if name in table.columns:
                 table.loc[label, name] = float(value)

@@ -83,7 +83,12 @@ def _over_rows(
         trace = handlers.trace(handlers.substitute(model, data=draw)).get_trace(*args, **kwargs)
         result = read(trace, draw)
         for name, value in result.items():
-            axes[name] = _axis(trace[name], plate, jnp.ndim(value), value_has_event=not _is_density(value, trace[name]))
+            axes[name] = _axis(
+                trace[name],
+                plate,
+                jnp.ndim(value),
+                value_has_event=not _is_density(value, trace[name]),
+            )
         return result
 
     count = jax.tree.leaves(draws)[0].shape[0] if draws else 1
