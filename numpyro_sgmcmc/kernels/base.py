@@ -152,14 +152,13 @@ class AbstractKernel(MCMCKernel, ABC):
         single = is_prng_key(rng_key)
         if init_params is not None:
             check_params(structure, init_params, "init_params", () if single else rng_key.shape[:1])
-        concrete = not isinstance(rng_key, jax.core.Tracer)
-        bad_arguments = non_finite_arguments(model_args, kwargs) if concrete else []
+        bad_arguments = non_finite_arguments(model_args, kwargs)
         prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments)
         first = partial(self._first_states, single=single)
         inputs = prepared._replace(gradient=None, adaptation=None)
         name = ("first state", single, init_params is None)
         state, finite = target.run(first, inputs, rng_key, init_params, name=name)
-        if concrete and structure.dimension:
+        if structure.dimension and not isinstance(finite, jax.core.Tracer):
             worst = 0 if single else int(jnp.argmin(finite))
             z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
             check_start(target, ravel_pytree(z)[0], bool(jnp.all(finite)), bad_arguments)
@@ -238,7 +237,8 @@ class AbstractKernel(MCMCKernel, ABC):
                 first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
                 position = flatten_params(target.structure, first, "init_params")
                 finite = target.run(is_finite_start, key, position)
-            check_start(target, position, bool(finite), bad_arguments)
+            if not isinstance(finite, jax.core.Tracer):
+                check_start(target, position, bool(finite), bad_arguments)
             return position
 
         with jax.ensure_compile_time_eval():

@@ -68,8 +68,9 @@ class Structure:
         return {name: value for name, value in sites.items() if name not in self.minibatch_sites}
 
 
+@jax.ensure_compile_time_eval()
 def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
-    """Execute the model once and return its structure.
+    """Execute the model once and return its structure: concrete, also while JAX traces.
 
     Raises:
         TypeError: where the arguments do not fit the model's signature.
@@ -77,8 +78,7 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
             subsample is larger than the plate; the message names the site and the remedy.
     """
     # A constant key: shapes, supports and the start of `param` sites are all that is read.
-    with jax.ensure_compile_time_eval():
-        trace = _execute(model, args, kwargs)
+    trace = _execute(model, args, kwargs)
     latent = {
         name: site
         for name, site in trace.items()
