@@ -1,12 +1,13 @@
 """Cost of a step of `MCMC(SGLD(model, step_size=h))` against a hand-written `lax.scan`.
 
 Both sides draw B rows with `randint`, gather them, take the gradient of the same logistic
-regression, and keep every draw. Runs alternate between the sides and medians are compared. NumPyro
-compiles its collecting loop anew at each `run`; JAX reports how long it compiles, and that is taken
+regression, and keep every draw. Runs alternate between the sides; ratios are taken round by round, and their medians
+reported. NumPyro compiles its collecting loop anew at each `run`; JAX reports how long it compiles, and that is taken
 off on both sides. Prints one line for each figure and writes `benchmarks/results/step_cost.json`.
 """
 
 import json
+import os
 import platform
 import statistics
 import time
@@ -23,7 +24,7 @@ from numpyro_sgmcmc import SGLD
 
 DIMENSION = 54
 BATCH = 100
-STEPS = 20_000
+STEPS = 100_000
 REPEATS = 7
 SIZES = (10_000, 1_000_000)
 
@@ -78,8 +79,8 @@ def simulate(rows: int) -> tuple[jax.Array, jax.Array]:
     return features, jax.random.bernoulli(key_y, jax.nn.sigmoid(logits)).astype(jnp.float32)
 
 
-def measure(rows: int) -> tuple[float, float]:
-    """Return microseconds a step of ours and of the hand-written loop."""
+def sides(rows: int) -> tuple[Callable[[], None], Callable[[], None]]:
+    """Return the two runs to time at this number of rows: ours and the hand-written loop's."""
     features, response = simulate(rows)
     step_size = 0.1 / rows
     mcmc = MCMC(
@@ -100,40 +101,46 @@ def measure(rows: int) -> tuple[float, float]:
     def theirs() -> None:
         jax.block_until_ready(hand(jax.random.key(2), start, features, response))
 
-    times: dict[Callable, list[float]] = {ours: [], theirs: []}
-    for side in times:
-        side()
-    for _ in range(REPEATS):
-        for side, measured in times.items():
-            compiling.clear()
-            begin = time.perf_counter()
-            side()
-            measured.append(time.perf_counter() - begin - sum(compiling))
-    return tuple(1e6 * statistics.median(measured) / STEPS for measured in times.values())
+    return ours, theirs
+
+
+def seconds(run: Callable[[], None]) -> float:
+    """Return the wall time of a run without its compilation."""
+    compiling.clear()
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin - sum(compiling)
 
 
 def main() -> None:
     """Measure, print and write the figures."""
     jax.monitoring.register_event_duration_secs_listener(_note_compilation)
-    small, large = (measure(rows) for rows in SIZES)
+    runs = [side for rows in SIZES for side in sides(rows)]
+    for run in runs:
+        run()
+    rounds = [[seconds(run) for run in runs] for _ in range(REPEATS)]
+    small, large = ([round_[i] / round_[i + 1] for round_ in rounds] for i in (0, 2))
+    ratios = [statistics.median(small), statistics.median(large)]
+    growth = statistics.median(b / a for a, b in zip(small, large, strict=True))
+    medians = [1e6 * statistics.median(times) / STEPS for times in zip(*rounds, strict=True)]
+    for rows, ours, theirs, ratio in zip(SIZES, medians[::2], medians[1::2], ratios, strict=True):
+        print(
+            f"SGLD step, N={rows:,}: {ours:.1f} us through MCMC, {theirs:.1f} us by hand,"
+            f" ratio {ratio:.2f} (bar 1.15)"
+        )
+    print(f"growth with N over a hand-written loop's: {growth:.2f} (bar 1.10)")
     figures = {
-        "us_per_step": {str(n): m for n, m in zip(SIZES, (small, large), strict=True)},
-        "ratio_to_hand_written": {
-            str(SIZES[0]): small[0] / small[1],
-            str(SIZES[1]): large[0] / large[1],
+        "steps": STEPS,
+        "repeats": REPEATS,
+        "us_per_step": {
+            str(rows): {"mcmc": ours, "by_hand": theirs}
+            for rows, ours, theirs in zip(SIZES, medians[::2], medians[1::2], strict=True)
         },
-        "growth_over_growth": (large[0] / small[0]) / (large[1] / small[1]),
-        "machine": f"{platform.machine()}, {jax.devices()[0].device_kind}",
+        "ratio_to_hand_written": dict(zip(map(str, SIZES), ratios, strict=True)),
+        "growth_over_growth": growth,
+        "machine": f"{platform.machine()}, {jax.devices()[0].device_kind}, {os.cpu_count()} cores",
         "versions": {"jax": jax.__version__, "numpyro": numpyro.__version__},
     }
-    for rows, ours, theirs in ((SIZES[0], *small), (SIZES[1], *large)):
-        print(
-            f"SGLD step, N={rows:,}: {ours:.1f} us through MCMC, {theirs:.1f} us by hand, ratio"
-            f" {ours / theirs:.2f} (bar 1.15)"
-        )
-    print(
-        f"growth with N over a hand-written loop's: {figures['growth_over_growth']:.2f} (bar 1.10)"
-    )
     path = Path(__file__).parent / "results" / "step_cost.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(figures, indent=2) + "\n")

@@ -20,8 +20,12 @@ class Hamiltonian(AbstractDynamics):
     the new p; dW ~ N(0, T h I), g the gradient estimate at z. Moving with the old p instead
     inflates the variance (1.46 instead of 1.02 at D = 1, h = 0.3).
 
-    First order in h: the variance of a Gaussian mode is off by D h / 2 relatively, and by
-    h V / (2 D) more with gradient noise of variance V. Stable for D h < 2 - h^2 lambda / 2.
+    On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance of z is
+    (1 + h V / (2 D)) / (lambda (1 - h^2 lambda / (4 - 2 D h))) for T = 1. So with exact gradients
+    the law of the position is of second order, though that of the momentum, of variance near
+    1 + D h / 2, is of first: for any U the scheme is conjugate to a symmetric one (half kick,
+    drift, half kick, damp) with temperature and force both divided by 1 - D h / 2, which cancels in
+    exp(-U / T). Gradient noise adds a first-order term. Stable for h^2 lambda < 4 - 2 D h.
     papers/000's symbols are ours. With Chen, Fox and Guestrin's learning rate eta = h^2 and
     momentum decay alpha = D h.
 
@@ -48,9 +52,10 @@ class Hamiltonian(AbstractDynamics):
         return step_size * momentum, momentum
 
     def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
-        """Return the smaller of h with D h / 2 + h^2 lambda / 4 and h V / (2 D) half of it each."""
-        half, d = tolerance / 2, self.friction
-        smooth = (jnp.sqrt(d**2 / 4 + half * curvature) - d / 2) * 2 / curvature
+        """Return the smaller of h with h^2 lambda / (4 - 2 D h) and h V / (2 D) half of it each."""
+        half = tolerance / 2
+        root = jnp.sqrt((half * self.friction) ** 2 + 4 * half * curvature)
+        smooth = (root - half * self.friction) / curvature
         return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
 
     def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:

@@ -15,8 +15,8 @@ class SGHMC(AbstractKernel):
     p <- (1 - D h) p - h g + sqrt(2 D) dW, z <- z + h p, dW ~ N(0, T h I). h and D are the papers'.
     `temperature=0` is SGD with momentum.
 
-    First order in h: the variance of a Gaussian mode is too large by D h / 2, and gradient noise of
-    variance V adds h V / (2 D).
+    With exact gradients the law of the position is of second order in h (the momentum's is of
+    first; see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative variance.
 
     Args:
         model: a NumPyro model.

@@ -1,0 +1,96 @@
+"""Named constructors of every kernel: contract and exactness tests run over all of them."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from numpyro_sgmcmc import (
+    SGHMC,
+    SGLD,
+    SGLDFP,
+    SGMCMC,
+    SGRRHMC,
+    SGRRLD,
+    FixedPoint,
+    Hamiltonian,
+    RichardsonRomberg,
+    SGHMCSplit,
+    UniformMinibatch,
+)
+
+
+class Entry(NamedTuple):
+    """A kernel's constructor, and what an oracle must know of it."""
+
+    build: Callable[..., Any]
+    dynamics: str
+    fixed_point: bool = False
+    pair: bool = False
+    replace: bool = True
+
+
+def _sgld(model, h, friction, anchor, **options):
+    return SGLD(model, h, **options)
+
+
+def _sgldfp(model, h, friction, anchor, **options):
+    return SGLDFP(model, h, anchor=anchor, **options)
+
+
+def _sghmc(model, h, friction, anchor, **options):
+    return SGHMC(model, h, friction=friction, **options)
+
+
+def _sghmc_split(model, h, friction, anchor, **options):
+    return SGHMCSplit(model, h, friction=friction, **options)
+
+
+def _sghmc_split_fixed_point(model, h, friction, anchor, **options):
+    return SGHMCSplit(model, h, friction=friction, gradient=FixedPoint(anchor), **options)
+
+
+def _sgmcmc(model, h, friction, anchor, **options):
+    options = {"minibatch": UniformMinibatch(replace=False)} | options
+    return SGMCMC(model, h, dynamics=Hamiltonian(friction), **options)
+
+
+def _sgrrld(model, h, friction, anchor, **options):
+    return SGRRLD(model, h, **options)
+
+
+def _sgrrhmc(model, h, friction, anchor, **options):
+    return SGRRHMC(model, h, friction=friction, **options)
+
+
+def _pair_sgldfp(model, h, friction, anchor, **options):
+    return RichardsonRomberg(SGLDFP(model, h, anchor=anchor, **options))
+
+
+def _pair_split(model, h, friction, anchor, **options):
+    return RichardsonRomberg(SGHMCSplit(model, h, friction=friction, **options))
+
+
+KERNELS = {
+    "SGLD": Entry(_sgld, "langevin"),
+    "SGLDFP": Entry(_sgldfp, "langevin", fixed_point=True),
+    "SGHMC": Entry(_sghmc, "hamiltonian"),
+    "SGHMCSplit": Entry(_sghmc_split, "splitting"),
+    "SGHMCSplit(FixedPoint)": Entry(_sghmc_split_fixed_point, "splitting", fixed_point=True),
+    "SGMCMC": Entry(_sgmcmc, "hamiltonian", replace=False),
+    "SGRRLD": Entry(_sgrrld, "langevin", pair=True),
+    "SGRRHMC": Entry(_sgrrhmc, "hamiltonian", pair=True),
+    "RichardsonRomberg(SGLDFP)": Entry(_pair_sgldfp, "langevin", fixed_point=True, pair=True),
+    "RichardsonRomberg(SGHMCSplit)": Entry(_pair_split, "splitting", pair=True),
+}
+
+
+def make(
+    name: str,
+    model: Callable,
+    step_size: Any = 1e-3,
+    *,
+    friction: float = 5.0,
+    anchor: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Return the named kernel with explicit numbers; friction and anchor where it has them."""
+    return KERNELS[name].build(model, step_size, friction, anchor, **options)
