@@ -1,10 +1,15 @@
 """Checks of a user's arguments: each says what was expected, what was got and what to do."""
 
+import sys
+import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+INSIDE = ("numpyro_sgmcmc", "numpyro", "jax", "contextlib")
+"""Top-level modules whose frames are not the user's."""
 
 
 def check_number(name: str, value: Any, *, allow_zero: bool = False, remedy: str = "") -> float:
@@ -64,6 +69,14 @@ def check_callable(name: str, value: Any, examples: str) -> Callable:
     if not callable(value):
         raise TypeError(f"Expected `{name}` to be {examples}; got {value!r}.")
     return value
+
+
+def warn_user(message: str) -> None:
+    """Warn at the line of the user's code that led here, whatever stands between."""
+    level, frame = 1, sys._getframe()
+    while frame and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, stacklevel=level)
 
 
 def _is_scalar_array(value: Any) -> bool:

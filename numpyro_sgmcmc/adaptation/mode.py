@@ -22,13 +22,29 @@ DENSE_DIMENSION = 300
 """Up to this dimension the Hessian is formed, and Newton's steps polish the mode."""
 
 
+DIAGONAL_PROBES = 32
+"""Hessian-vector products that estimate the Hessian's diagonal in higher dimensions."""
+
+
 class Mode(NamedTuple):
-    """A point near a mode: position, U and grad U there, and the Hessian where it is formed."""
+    """A point near a mode.
+
+    Attributes:
+        position: shape (d,).
+        potential_energy: U there.
+        gradient: grad U there, (d,).
+        hessian: the Hessian, (d, d), where it is formed, else an estimate of its diagonal, (d,).
+    """
 
     position: jax.Array
     potential_energy: jax.Array
     gradient: jax.Array
-    hessian: jax.Array | None
+    hessian: jax.Array
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether the whole Hessian is known."""
+        return self.hessian.ndim == 2
 
 
 def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
@@ -57,17 +73,21 @@ def is_dense(position: jax.Array) -> bool:
 
 def describe(target: Target, position: jax.Array) -> Mode:
     """Return U, its gradient and, where it is formed, its Hessian at a point."""
-    if is_dense(position):
-        return target.run(_second_order, position)
-    return Mode(position, *target.run(_value_and_grad, position), None)
+    return target.run(_second_order if is_dense(position) else _diagonal, position)
 
 
 def _arrived(mode: Mode) -> jax.Array:
     return _whitened_norm(mode) < ARRIVED
 
 
-def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return view.value_and_grad(position)
+def _diagonal(view: View, position: jax.Array) -> Mode:
+    # v * (H v) with random signs v has the diagonal of H as its mean.
+    def probe(key: jax.Array) -> jax.Array:
+        signs = jax.random.rademacher(key, position.shape, position.dtype)
+        return signs * view.hessian_product(position, signs)
+
+    keys = jax.random.split(jax.random.key(0), DIAGONAL_PROBES)
+    return Mode(position, *view.value_and_grad(position), jax.lax.map(probe, keys).mean(0))
 
 
 def _second_order(view: View, position: jax.Array) -> Mode:
@@ -163,3 +183,12 @@ def principal_axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
     floor = 10 * jnp.finfo(hessian.dtype).eps * jnp.max(jnp.abs(curvatures))
     sound = curvatures > floor
     return jnp.where(sound, jax.lax.rsqrt(jnp.where(sound, curvatures, 1.0)), 1.0), axes
+
+
+def conditional_scale(diagonal: jax.Array) -> jax.Array:
+    """Return 1 / sqrt(H_ii): the standard deviations of each coordinate given all others.
+
+    Never larger than the marginal ones. Estimates below a thousandth of the mean count as that.
+    """
+    floor = 1e-3 * jnp.mean(jnp.abs(diagonal))
+    return jax.lax.rsqrt(jnp.maximum(diagonal, floor))

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.adaptation.measure import curvatures, gradient_noise
-from numpyro_sgmcmc.adaptation.mode import Mode, principal_axes
+from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_axes
 from numpyro_sgmcmc.adaptation.target import Target
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
-from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Dense, Identity
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Dense, Diagonal
 
 TOLERANCE = 0.1
 """Relative error of a variance that the chosen step size may cause: 5 % of a standard deviation."""
@@ -42,7 +42,8 @@ class Adaptation(NamedTuple):
         curvature: the largest curvature of U found near the mode.
         smallest_curvature: the smallest curvature at the mode, None where it is not known.
         noise: the largest eigenvalue of the gradient noise's covariance at typical points.
-        relaxation_steps: transitions in which the slowest mode forgets its start.
+        relaxation_steps: transitions in which the slowest mode forgets its start; that of the mean
+            curvature where the smallest is not known, which is too optimistic.
     """
 
     gradient: AbstractGradient
@@ -51,13 +52,13 @@ class Adaptation(NamedTuple):
     curvature: jax.Array
     smallest_curvature: jax.Array | None
     noise: jax.Array
-    relaxation_steps: jax.Array | None
+    relaxation_steps: jax.Array
 
 
 def laplace_preconditioner(mode: Mode) -> AbstractPreconditioner:
-    """Return S with S S' the inverse Hessian at the mode; the identity where it is not formed."""
-    if mode.hessian is None:
-        return Identity()
+    """Return S with S S' the inverse Hessian at the mode, or of its diagonal in high dimension."""
+    if not mode.is_dense:
+        return Diagonal(conditional_scale(mode.hessian))
     scale, axes = principal_axes(mode.hessian)
     return Dense(axes * scale)
 
@@ -95,18 +96,16 @@ def tune(
         target, key_noise, gradients, preconditioner, mode, points, curvature
     )
     heat = noise / temperature if temperature > 0 else jnp.zeros_like(noise)
-    step_size = dynamics.largest_step_size(curvature, heat, TOLERANCE)
+    h = dynamics.largest_step_size(curvature, heat, TOLERANCE)
     smallest = _smallest_curvature(mode, preconditioner)
     return Adaptation(
         gradient=gradient,
-        step_size=step_size.astype(mode.position.dtype),
+        step_size=h.astype(mode.position.dtype),
         friction=_as_array(getattr(dynamics, "friction", None), mode.position.dtype),
         curvature=curvature,
         smallest_curvature=smallest,
         noise=noise,
-        relaxation_steps=(
-            None if smallest is None else dynamics.relaxation_steps(smallest, step_size)
-        ),
+        relaxation_steps=dynamics.relaxation_steps(mean[0] if smallest is None else smallest, h),
     )
 
 
@@ -123,8 +122,6 @@ def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> j
 def _typical_points(
     key: jax.Array, mode: Mode, preconditioner: AbstractPreconditioner, temperature: float
 ) -> list[jax.Array]:
-    if mode.hessian is None:
-        return [mode.position]
     laplace = laplace_preconditioner(mode)
     z = mode.position
     noise = sqrt(temperature) * jax.random.normal(key, (TYPICAL_POINTS, z.size), z.dtype)
@@ -132,7 +129,7 @@ def _typical_points(
 
 
 def _smallest_curvature(mode: Mode, preconditioner: AbstractPreconditioner) -> jax.Array | None:
-    if mode.hessian is None:
+    if not mode.is_dense:
         return None
     rows = jax.vmap(preconditioner.transpose)(mode.hessian)
     curvatures = jnp.linalg.eigvalsh(jax.vmap(preconditioner.transpose)(rows.T))

@@ -91,7 +91,7 @@ def prepare(
     warn_about_mixing(adaptation, structure, iterations)
     tuned = Tuned(adaptation.step_size, adaptation.friction, preconditioner)
     state = gradient_state(adaptation.gradient, mode)
-    spread = None if mode.hessian is None else laplace_preconditioner(mode)
+    spread = laplace_preconditioner(mode)
     return Prepared(adaptation.gradient, state, tuned, mode, spread, adaptation)
 
 

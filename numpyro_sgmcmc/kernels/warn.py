@@ -1,6 +1,5 @@
 """Warnings at the start of a run: what was found, and what to do about it."""
 
-import warnings
 from math import sqrt
 
 import jax
@@ -8,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.adaptation import Adaptation, Mode, principal_axes
+from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.potential import Structure
-
-STACKLEVEL = 2
 
 
 def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
@@ -29,7 +27,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
             f" {float(mode.potential_energy)}. Pass `init_params` or an `init_strategy` near the"
             " posterior, or check the data for extreme values."
         )
-    if mode.hessian is None:
+    if not mode.is_dense:
         return
     scale, axes = principal_axes(mode.hessian)
     curvature = np.linalg.eigvalsh(np.asarray(mode.hessian, np.float64))
@@ -37,28 +35,26 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     if curvature[0] < -10 * floor:
         sites = structure.unravel(jnp.abs(axes[:, 0]))
         worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
-        warnings.warn(
+        warn_user(
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
             f" {curvature[0]:.3g}, mostly along site {worst!r}): it is no mode, and control"
             " variates centred there may be noisy. Reparametrise that site (for example"
-            " non-centred), pass `anchor=` values from another fit, or use gradient=Plain().",
-            stacklevel=STACKLEVEL,
+            " non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
         )
     distance = float(jnp.linalg.norm(scale * (axes.T @ mode.gradient)))
     if distance > sqrt(mode.position.size):
-        warnings.warn(
+        warn_user(
             f"The gradient does not vanish at {what}: the mode lies about {distance:.1f} posterior"
             f" standard deviations away, where {sqrt(mode.position.size):.1f} is typical of a draw."
             " The estimate stays unbiased, but noisy. Standardise the data, pass `anchor=` values"
-            " from another fit, or `init_params` nearer to the mode.",
-            stacklevel=STACKLEVEL,
+            " from another fit, or `init_params` nearer to the mode."
         )
 
 
 def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: float) -> None:
     """Warn where the chosen step size needs more transitions a draw than the run can spend."""
     steps = adaptation.relaxation_steps
-    if steps is None or isinstance(steps, jax.core.Tracer) or float(steps) <= iterations:
+    if isinstance(steps, jax.core.Tracer) or float(steps) <= iterations:
         return
     noisy = float(adaptation.noise) > float(adaptation.curvature)
     if noisy and isinstance(adaptation.gradient, Plain):
@@ -69,11 +65,10 @@ def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: 
         remedy = "a preconditioner, or more steps (num_steps=...)"
     sizes = ", ".join(f"{p.subsample_size} of {p.size}" for p in structure.plates.values())
     batch = f" with minibatches of {sizes}" if sizes else ""
-    warnings.warn(
+    warn_user(
         f"Step size {float(adaptation.step_size):.3g} keeps the error of standard deviations near"
         f" 5 %{batch} (gradient noise {float(adaptation.noise):.3g}, curvature"
         f" {float(adaptation.curvature):.3g}, in whitened units), but needs about"
         f" {float(steps):,.0f} transitions for one independent draw: this run is likely too short"
-        f" to be trusted. Use {remedy}.",
-        stacklevel=STACKLEVEL,
+        f" to be trusted. Use {remedy}."
     )

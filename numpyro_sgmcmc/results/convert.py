@@ -1,7 +1,6 @@
 """From a finished `MCMC` to ArviZ."""
 
 import inspect
-import warnings
 from typing import Any
 
 import arviz as az
@@ -10,6 +9,7 @@ import numpy as np
 from numpyro.infer import MCMC
 
 import numpyro_sgmcmc
+from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
 from numpyro_sgmcmc.results.groups import assemble
 from numpyro_sgmcmc.results.whole import log_likelihood as whole_log_likelihood
@@ -81,12 +81,11 @@ def warn_about_divergence(data: Any) -> None:
     """Warn once with the number of diverged iterations and the likely cause."""
     diverging = np.asarray(data["sample_stats"]["diverging"])
     if count := int(diverging.sum()):
-        warnings.warn(
+        warn_user(
             f"{count} of {diverging.size} kept iterations diverged: a step would have left the finite"
             " numbers, and the chain stayed where it was. The draws from then on are no sample of"
             " the posterior. The step size is most likely too large: lower it, or use"
-            " step_size=None.",
-            stacklevel=3,
+            " step_size=None."
         )
 
 
