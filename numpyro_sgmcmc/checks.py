@@ -1,12 +1,11 @@
 """Checks of a user's arguments: each says what was expected, what was got and what to do."""
 
+import math
 import sys
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 INSIDE = ("numpyro_sgmcmc", "numpyro", "jax", "contextlib")
 """Top-level modules whose frames are not the user's."""
@@ -20,10 +19,10 @@ def check_number(name: str, value: Any, *, allow_zero: bool = False, remedy: str
         ValueError: if it is NaN, infinite, negative, or zero where zero is not allowed.
     """
     kind = "non-negative" if allow_zero else "positive"
-    scalar = value.item() if isinstance(value, np.generic) or _is_scalar_array(value) else value
+    scalar: Any = value.item() if _is_scalar_array(value) else value
     if isinstance(scalar, bool) or not isinstance(scalar, Real):
         raise TypeError(f"Expected `{name}` to be a {kind} number; got {value!r}. {remedy}".strip())
-    if not np.isfinite(scalar) or scalar < 0 or (scalar == 0 and not allow_zero):
+    if not math.isfinite(scalar) or scalar < 0 or (scalar == 0 and not allow_zero):
         raise ValueError(
             f"Expected `{name}` to be a {kind}, finite number; got {value!r}. {remedy}".strip()
         )

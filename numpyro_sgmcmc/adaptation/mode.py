@@ -1,10 +1,11 @@
 """A mode of the posterior: the anchor of fixed-point gradients and the centre of the tuning."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import optax
+from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation.target import Target, View
 
@@ -61,7 +62,7 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
         position = target.run(_lbfgs, position)
         return describe(target, position)
     mode = target.run(_newton, position)
-    if not isinstance(mode.position, jax.core.Tracer) and _arrived(mode):
+    if not isinstance(mode.position, Tracer) and _arrived(mode):
         return mode
     return target.run(_newton, target.run(_lbfgs, mode.position))
 
@@ -114,17 +115,18 @@ def _lbfgs(view: View, start: jax.Array) -> jax.Array:
     value_and_grad = optax.value_and_grad_from_state(value)
 
     def unfinished(carry: tuple) -> jax.Array:
-        _, state, count, first, last = carry
+        _, _, count, first, last = carry
         return (count < LBFGS_STEPS) & (last > 1e-6 * first)
 
-    def body(carry: tuple) -> tuple:
+    def body(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         position, state, count, first, _ = carry
         energy, gradient = value_and_grad(position, state=state)
+        assert isinstance(gradient, jax.Array)  # optax's type is any pytree
         size = jnp.max(jnp.abs(gradient))
         update, state = optimizer.update(
             gradient, state, position, value=energy, grad=gradient, value_fn=value
         )
-        moved = optax.apply_updates(position, update)
+        moved = jnp.asarray(optax.apply_updates(position, update))
         # Where rounding in U hides any descent, the line search stays: nothing more is to be had.
         stuck = ~jnp.all(jnp.isfinite(moved)) | jnp.all(moved == position)
         position = jnp.where(stuck, position, moved)

@@ -26,8 +26,8 @@ HESSIAN_COLUMNS = 32
 class Target:
     """One-time work on the whole data: every method is a blocked pass with the data as an input.
 
-    `run(fn, *inputs)` compiles `fn(view, *inputs)` at its first use and keeps it, so that the chains
-    of one `MCMC` share what is compiled.
+    `run(fn, *inputs)` compiles `fn(view, *inputs)` at its first use and keeps it, so that the
+    chains of one `MCMC` share what is compiled.
     """
 
     structure: Structure

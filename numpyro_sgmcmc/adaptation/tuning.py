@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation.measure import curvatures, gradient_noise
 from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_axes
@@ -63,7 +64,7 @@ def laplace_preconditioner(mode: Mode) -> AbstractPreconditioner:
     return Dense(axes * scale)
 
 
-def with_friction(dynamics: AbstractDynamics, friction: Any) -> AbstractDynamics:
+def with_friction(dynamics: Any, friction: Any) -> Any:
     """Return the dynamics with this friction where theirs is open."""
     if getattr(dynamics, "friction", 0.0) is None:
         return replace(dynamics, friction=friction)
@@ -111,7 +112,10 @@ def tune(
 
 def gradient_state(gradient: AbstractGradient, mode: Mode | None) -> Any:
     """Return the estimator's first state, anchored at the mode where it needs an anchor."""
-    return gradient.init(Anchor(*mode[:3]) if gradient.needs_anchor else None)
+    if not gradient.needs_anchor:
+        return gradient.init(None)
+    assert mode is not None
+    return gradient.init(Anchor(*mode[:3]))
 
 
 def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
@@ -165,7 +169,7 @@ def _least_noisy(
         )
         # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
         # So it does where its noise is below the curvature and does not limit the step size.
-        if isinstance(noise, jax.core.Tracer) or float(noise) <= float(curvature):
+        if isinstance(noise, Tracer) or float(noise) <= float(curvature):
             return gradient, noise
         if best is None or float(noise) < float(best[1]):
             best = gradient, noise

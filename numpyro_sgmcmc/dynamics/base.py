@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import jax
+from jax.typing import ArrayLike
 
 
 class AbstractDynamics(ABC):
@@ -29,7 +30,9 @@ class AbstractDynamics(ABC):
         """Return the displacement of one step, and the next auxiliary variables."""
 
     @abstractmethod
-    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+    def largest_step_size(
+        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
+    ) -> jax.Array:
         """Return the largest step size whose relative error of a variance is about `tolerance`.
 
         To leading order, half of the tolerance for the discretisation at `curvature` (the largest
@@ -37,5 +40,5 @@ class AbstractDynamics(ABC):
         """
 
     @abstractmethod
-    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+    def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the number of steps in which a mode of `curvature` forgets its start."""

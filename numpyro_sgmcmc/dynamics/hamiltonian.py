@@ -6,6 +6,7 @@ from typing import Any, final
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 
@@ -51,14 +52,16 @@ class Hamiltonian(AbstractDynamics):
         momentum = (1.0 - self.friction * step_size) * aux + kick
         return step_size * momentum, momentum
 
-    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+    def largest_step_size(
+        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
+    ) -> jax.Array:
         """Return the smaller of h with h^2 lambda / (4 - 2 D h) and h V / (2 D) half of it each."""
         half = tolerance / 2
         root = jnp.sqrt((half * self.friction) ** 2 + 4 * half * curvature)
         smooth = (root - half * self.friction) / curvature
         return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
 
-    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+    def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the steps of the slower of the mode's two decay rates."""
         return underdamped_relaxation(self.friction, curvature, step_size)
 
@@ -68,15 +71,15 @@ def equilibrium_momentum(key: jax.Array, position: jax.Array, temperature: float
     return sqrt(temperature) * jax.random.normal(key, position.shape, position.dtype)
 
 
-def noise_limit(friction: Any, noise: float, tolerance: float) -> jax.Array:
+def noise_limit(friction: Any, noise: ArrayLike, tolerance: float) -> jax.Array:
     """Return h with h V / (2 D) = tolerance: gradient noise heats the momentum by that much."""
-    return 2.0 * friction * tolerance / jnp.maximum(noise, jnp.finfo(float).tiny)
+    return 2.0 * friction * tolerance / jnp.maximum(jnp.asarray(noise), jnp.finfo(float).tiny)
 
 
-def underdamped_relaxation(friction: Any, curvature: float, step_size: float) -> jax.Array:
+def underdamped_relaxation(friction: Any, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
     """Return 1 / (h rate), rate the slower root of r^2 - D r + lambda = 0 (its real part)."""
     discriminant = jnp.maximum(friction**2 / 4 - curvature, 0.0)
     # lambda / (D/2 + root) is the slow root D/2 - root without its cancellation.
     slow = curvature / (friction / 2 + jnp.sqrt(discriminant))
     rate = jnp.where(friction**2 / 4 > curvature, slow, friction / 2)
-    return 1.0 / (step_size * rate)
+    return jnp.asarray(1.0 / (step_size * rate))

@@ -6,6 +6,7 @@ from typing import final
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 
@@ -18,8 +19,8 @@ class Langevin(AbstractDynamics):
 
     Update: z <- z - h g + sqrt(2) dW with dW ~ N(0, T h I), g the gradient estimate at z.
 
-    First order in h. On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance
-    is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1; it is stable for h lambda < 2.
+    First order in h. On U = lambda z^2 / 2 with gradient noise of variance V the stationary
+    variance is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1; stable for h lambda < 2.
     h is papers/003's and 004's gamma; Welling and Teh's epsilon is 2 h. Its units are those of z
     squared.
     """
@@ -38,10 +39,12 @@ class Langevin(AbstractDynamics):
         """Return -h g + sqrt(2) dW."""
         return -step_size * gradient + sqrt(2.0) * increment, aux
 
-    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+    def largest_step_size(
+        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
+    ) -> jax.Array:
         """Return h with h (V + lambda) / 2 = tolerance, from the stationary variance above."""
         return jnp.asarray(2.0 * tolerance / (noise + curvature))
 
-    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+    def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return 1 / (h lambda)."""
         return jnp.asarray(1.0 / (step_size * curvature))

@@ -5,6 +5,7 @@ from typing import Any, final
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import (
@@ -58,7 +59,9 @@ class Splitting(AbstractDynamics):
         momentum = damp * (damp * aux + kick)
         return 0.5 * step_size * (aux + momentum), momentum
 
-    def largest_step_size(self, curvature: float, noise: float, tolerance: float) -> jax.Array:
+    def largest_step_size(
+        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
+    ) -> jax.Array:
         """Return the smaller of h with h^2 (lambda / 4 + D^2 / 6) and h V / (2 D) half of it each.
 
         The first bounds the momentum's error, which is the larger one on a Gaussian: elsewhere part
@@ -68,6 +71,6 @@ class Splitting(AbstractDynamics):
         smooth = jnp.sqrt(half / (curvature / 4 + self.friction**2 / 6))
         return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
 
-    def relaxation_steps(self, curvature: float, step_size: float) -> jax.Array:
+    def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the steps of the slower of the mode's two decay rates."""
         return underdamped_relaxation(self.friction, curvature, step_size)

@@ -1,7 +1,7 @@
 """Interface of gradient estimators."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
@@ -16,7 +16,13 @@ class Estimate(NamedTuple):
 
 
 class AbstractGradient(ABC):
-    """Estimates the gradient of the whole-data potential from a minibatch, without bias."""
+    """Estimates the gradient of the whole-data potential from a minibatch, without bias.
+
+    Attributes:
+        needs_anchor: whether `init` wants the full gradient at an anchor.
+    """
+
+    needs_anchor: ClassVar[bool]
 
     @abstractmethod
     def init(self, anchor: Any) -> Any:
@@ -31,8 +37,3 @@ class AbstractGradient(ABC):
         self, potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, state: Any
     ) -> tuple[Estimate, Any]:
         """Return the estimate at `position` from `minibatch`, and the next state."""
-
-    @property
-    @abstractmethod
-    def needs_anchor(self) -> bool:
-        """Whether `init` wants the full gradient at an anchor."""

@@ -1,7 +1,7 @@
 """Control variates centred at a fixed point."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -36,7 +36,7 @@ class FixedPoint(AbstractGradient):
     """
 
     anchor: dict[str, Any] | None = None
-    needs_anchor = True
+    needs_anchor: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.anchor is not None and not isinstance(self.anchor, dict):

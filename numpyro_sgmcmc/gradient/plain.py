@@ -1,7 +1,7 @@
 """The plain minibatch gradient."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import jax
 
@@ -18,7 +18,7 @@ class Plain(AbstractGradient):
     Unbiased; its covariance is about (N / B) H near the mode, whatever z (papers/004, equation 3).
     """
 
-    needs_anchor = False
+    needs_anchor: ClassVar[bool] = False
 
     def init(self, anchor: None) -> tuple[()]:
         """Return no state."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
@@ -60,7 +61,10 @@ class AbstractKernel(MCMCKernel, ABC):
         ValueError: where a number is negative, zero or not finite.
     """
 
-    sample_field = "z"
+    @property
+    def sample_field(self) -> str:
+        """The field of the state that holds the draws."""
+        return "z"
 
     def __init__(
         self,
@@ -139,8 +143,8 @@ class AbstractKernel(MCMCKernel, ABC):
     ) -> SGMCMCState:
         """Prepare the kernel for a model's arguments and return the first state of each chain.
 
-        The search for a mode and the tuning use fixed keys: they depend on model and data alone, are
-        done once for all chains, and are the same for every `chain_method`.
+        The search for a mode and the tuning use fixed keys: they depend on model and data alone,
+        are done once for all chains, and are the same for every `chain_method`.
 
         Raises:
             TypeError: where arguments of the model are missing, or `init_params` is no dict.
@@ -158,7 +162,7 @@ class AbstractKernel(MCMCKernel, ABC):
         inputs = prepared._replace(gradient=None, adaptation=None)
         name = ("first state", single, init_params is None)
         state, finite = target.run(first, inputs, rng_key, init_params, name=name)
-        if structure.dimension and not isinstance(finite, jax.core.Tracer):
+        if structure.dimension and not isinstance(finite, Tracer):
             worst = 0 if single else int(jnp.argmin(finite))
             z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
             check_start(target, ravel_pytree(z)[0], bool(jnp.all(finite)), bad_arguments)
@@ -231,13 +235,13 @@ class AbstractKernel(MCMCKernel, ABC):
         )
 
         def start(key: jax.Array) -> jax.Array:
-            if init_params is None or isinstance(ravel_pytree(init_params)[0], jax.core.Tracer):
+            if init_params is None or isinstance(ravel_pytree(init_params)[0], Tracer):
                 position, finite = target.run(self._draw_start, key)
             else:
                 first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
                 position = flatten_params(target.structure, first, "init_params")
                 finite = target.run(is_finite_start, key, position)
-            if not isinstance(finite, jax.core.Tracer):
+            if not isinstance(finite, Tracer):
                 check_start(target, position, bool(finite), bad_arguments)
             return position
 

@@ -84,6 +84,7 @@ def prepare(
         step_size = jnp.asarray(1.0) if choices.step_size is None else None
         tuned = Tuned(step_size, friction, preconditioner)
         return Prepared(gradient, gradient_state(gradient, mode), tuned, mode, None, None)
+    assert mode is not None
     preconditioner = choices.preconditioner or laplace_preconditioner(mode)
     adaptation = tune(
         target, key_tune, choices.dynamics, gradients, preconditioner, mode, choices.temperature
@@ -131,7 +132,7 @@ def _friction(
     preconditioner: AbstractPreconditioner,
 ) -> jax.Array | None:
     friction = getattr(choices.dynamics, "friction", 0.0)
-    if friction is not None or target.structure.dimension == 0:
+    if friction is not None or target.structure.dimension == 0 or choices.step_size is None:
         return None
     position = start()
     largest, mean = target.run(curvatures, preconditioner, position, key)

@@ -25,7 +25,10 @@ from numpyro_sgmcmc.transition import Walker
 class AbstractRichardsonRomberg(MCMCKernel, ABC):
     """Two walkers of one kernel on the same Brownian path, at steps h and h / 2."""
 
-    sample_field = "z"
+    @property
+    def sample_field(self) -> str:
+        """The field of the state that holds the draws."""
+        return "z"
 
     def __init__(self, kernel: AbstractKernel) -> None:
         self.kernel = check_instance("kernel", kernel, AbstractKernel, "SGLD(model, step_size)")
@@ -67,7 +70,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         model_args: tuple = (),
         model_kwargs: dict | None = None,
     ) -> RichardsonRombergState:
-        """Return the first state: both walkers at the kernel's start. Raises what the kernel does."""
+        """Return the first state, both walkers at the kernel's start; raises what it raises."""
         state = self.kernel.init(rng_key, num_warmup, init_params, model_args, model_kwargs)
         return RichardsonRombergState(
             *state,
@@ -160,16 +163,16 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
 class RichardsonRomberg(AbstractRichardsonRomberg):
     """Richardson-Romberg extrapolation of a kernel (papers/003).
 
-    A coarse walker takes steps h, a fine walker two steps h / 2 each, started at the same point; the
-    coarse increment is the sum of the two fine ones (papers/003, equation 7), the minibatches are
-    independent and of one size. `expectation` extrapolates: f_fine(first) + f_fine(second) -
+    A coarse walker takes steps h, a fine walker two steps h / 2 each, started at the same point;
+    the coarse increment is the sum of the two fine ones (papers/003, equation 7), the minibatches
+    are independent and of one size. `expectation` extrapolates: f_fine(first) + f_fine(second) -
     f_coarse, weighted by step size (equation 6), which cancels the error of first order in h,
-    discretisation and gradient noise alike. `mcmc.get_samples()` are the fine walker's second points
-    and keep their own bias.
+    discretisation and gradient noise alike. `mcmc.get_samples()` are the fine walker's second
+    points and keep their own bias.
 
     Args:
-        kernel: any kernel of this package, such as `SGLDFP(model, step_size)`. Its `num_steps` counts
-            coarse steps.
+        kernel: any kernel of this package, such as `SGLDFP(model, step_size)`. Its `num_steps`
+            counts coarse steps.
 
     Raises:
         TypeError: where `kernel` is not one.

@@ -16,7 +16,8 @@ class SGHMC(AbstractKernel):
     `temperature=0` is SGD with momentum.
 
     With exact gradients the law of the position is of second order in h (the momentum's is of
-    first; see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative variance.
+    first; see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative
+    variance.
 
     Args:
         model: a NumPyro model.
@@ -45,11 +46,12 @@ class SGHMC(AbstractKernel):
 class SGHMCSplit(AbstractKernel):
     """SGHMC by symmetric splitting (papers/000, section 4).
 
-    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW in five exact steps: drift h/2,
-    damp h/2, kick h, damp h/2, drift h/2 (see `Splitting`). h and D are the paper's.
+    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW in five exact steps: drift
+    h/2, damp h/2, kick h, damp h/2, drift h/2 (see `Splitting`). h and D are the paper's.
 
     Second order in h with exact gradients. Gradient noise of variance V adds h V / (2 D) to the
-    relative variance, of first order, which no splitting removes; `gradient=FixedPoint()` shrinks V.
+    relative variance, of first order, which no splitting removes; `gradient=FixedPoint()` shrinks
+    V.
 
     Args:
         model: a NumPyro model.

@@ -44,8 +44,8 @@ class SGLD(AbstractKernel):
 class SGLDFP(AbstractKernel):
     """Langevin dynamics with a fixed-point gradient (papers/004, equation 5).
 
-    `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a). The paper's equation has a at the mode,
-    where the last term is zero; here it is kept, so the estimate is unbiased for any anchor a.
+    `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a). The paper's equation has a at the
+    mode, where the last term is zero; here it is kept, so that any anchor a is unbiased.
 
     First order in h, with gradient noise that vanishes with the posterior's width: the stationary
     variance tends to the posterior's as N grows at h = eta / N, where SGLD's does not.
@@ -53,8 +53,8 @@ class SGLDFP(AbstractKernel):
     Args:
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
-        anchor: unconstrained values by site name; None finds a mode (Adam on minibatches, L-BFGS and
-            Newton's steps on the full gradient) and starts there.
+        anchor: unconstrained values by site name; None finds a mode (Adam on minibatches, L-BFGS
+            and Newton's steps on the full gradient) and starts there.
         **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
             `AbstractKernel`.
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
@@ -60,7 +61,7 @@ def check_params(
                 f" {jnp.shape(params[name])}."
             )
         value = params[name]
-        if not isinstance(value, jax.core.Tracer) and not np.all(np.isfinite(value)):
+        if not isinstance(value, Tracer) and not np.all(np.isfinite(value)):
             raise ValueError(
                 f"Expected `{what}` of site {name!r} to be finite; got NaN or infinite entries."
             )

@@ -16,7 +16,7 @@ class SGMCMCState(NamedTuple):
         rng_key: the key of the next iteration.
         step_size: h of the last transition.
         weight: time simulated in the last iteration, the weight of its draw.
-        potential_energy: the last minibatch estimate of U, at the point where the gradient was taken.
+        potential_energy: the last minibatch estimate of U, where the gradient was taken.
         diverging: whether a transition of the last iteration was refused.
         num_diverging: number of iterations with a refused transition so far.
         aux: the dynamics' auxiliary variables, such as the momentum.
@@ -40,7 +40,7 @@ class SGMCMCState(NamedTuple):
 
 
 class RichardsonRombergState(NamedTuple):
-    """State of Richardson-Romberg's two walkers; fields as in `SGMCMCState`, `z` is the fine walker.
+    """State of Richardson-Romberg's two walkers: as `SGMCMCState`, where `z` is the fine one.
 
     Attributes:
         z_halfway: the fine walker after the first of its two steps.

@@ -2,9 +2,9 @@
 
 from math import sqrt
 
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation import Adaptation, Mode, principal_axes
 from numpyro_sgmcmc.checks import warn_user
@@ -18,7 +18,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     Raises:
         ValueError: where the potential or its gradient is not finite there.
     """
-    if isinstance(mode.position, jax.core.Tracer):
+    if isinstance(mode.position, Tracer):
         return
     what = "the given anchor" if given else "the point that the search for a mode ended at"
     if not np.isfinite(mode.potential_energy) or not np.all(np.isfinite(mode.gradient)):
@@ -54,7 +54,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
 def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: float) -> None:
     """Warn where the chosen step size needs more transitions a draw than the run can spend."""
     steps = adaptation.relaxation_steps
-    if isinstance(steps, jax.core.Tracer) or float(steps) <= iterations:
+    if isinstance(steps, Tracer) or float(steps) <= iterations:
         return
     noisy = float(adaptation.noise) > float(adaptation.curvature)
     if noisy and isinstance(adaptation.gradient, Plain):

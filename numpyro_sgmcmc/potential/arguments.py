@@ -5,6 +5,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def split_arguments(
@@ -35,7 +36,7 @@ def non_finite_arguments(args: tuple, kwargs: dict) -> list[str]:
 
 
 def _has_non_finite(leaf: Any) -> bool:
-    if isinstance(leaf, jax.core.Tracer) or not isinstance(leaf, jax.Array | np.ndarray):
+    if isinstance(leaf, Tracer) or not isinstance(leaf, jax.Array | np.ndarray):
         return False
     if not jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
         return False

@@ -1,6 +1,7 @@
 """The stochastic potential of a NumPyro model, on a flat unconstrained position."""
 
 import jax
+import jax.numpy as jnp
 from numpyro.infer.util import compute_log_probs, potential_energy
 
 from numpyro_sgmcmc.potential.handlers import with_minibatch
@@ -17,7 +18,7 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
         model = with_minibatch(structure.model, structure.fixed, *minibatch)
-        return potential_energy(model, args, kwargs, structure.unravel(position))
+        return jnp.asarray(potential_energy(model, args, kwargs, structure.unravel(position)))
 
     return potential
 

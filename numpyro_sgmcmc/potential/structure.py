@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer.util import constrain_fn
+from numpyro.primitives import Messenger
 
 from numpyro_sgmcmc.potential.dependence import depends_on
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
@@ -60,7 +61,7 @@ class Structure:
     ) -> dict[str, jax.Array]:
         """Return one draw's constrained latent sites and its deterministic sites.
 
-        Deterministic sites that depend on the minibatch have no value of their own and are left out.
+        Deterministic sites that depend on the minibatch have no value of their own: left out.
         """
         key = jax.random.key(0) if self.is_random else None
         model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
@@ -136,7 +137,7 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
         raise
 
 
-class _checked_plates(numpyro.primitives.Messenger):
+class _checked_plates(Messenger):
     """Refuse a subsample larger than its plate before NumPyro draws it."""
 
     def process_message(self, msg: dict[str, Any]) -> None:
@@ -154,15 +155,15 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
     if site["fn"].support.is_discrete:
         raise ValueError(
             f"Expected continuous latent sites; got the discrete site {name!r}"
-            f" ({type(site['fn']).__name__}). Gradients do not exist for it: sum it out, for example"
-            " with `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
+            f" ({type(site['fn']).__name__}). Gradients do not exist for it: sum it out, for"
+            " example with `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
         )
     inside = [frame.name for frame in site["cond_indep_stack"] if frame.name in plates]
     if inside:
         raise ValueError(
             f"Expected latent sites outside subsampled plates; got {name!r} inside the subsampled"
-            f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it with"
-            f" the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i: ... {name}[i] ...`."
+            f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it"
+            f" with the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i: {name}[i]`."
         )
 
 

@@ -22,8 +22,8 @@ def over_whole_data(
 
     For example the potential itself, its gradient, or a Hessian-vector product. NumPyro scales the
     part of U in a plate by N / |block|, so U is the mean of U(block) over blocks, weighted by
-    |block| / N. Plates that share a site form a group and are cut as a product; groups are summed one
-    after the other while the rest stays at one row: with L_g the mean over group g,
+    |block| / N. Plates that share a site form a group and are cut as a product; groups are summed
+    one after the other while the rest stays at one row: with L_g the mean over group g,
     U = sum_g L_g - (G - 1) U(one row of each plate).
     """
     if not structure.plates:

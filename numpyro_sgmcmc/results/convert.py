@@ -48,6 +48,7 @@ def to_inference_data(
     args, kwargs = mcmc._args, mcmc._kwargs
     posterior = mcmc.get_samples(group_by_chain=True)
     fields = mcmc.get_extra_fields(group_by_chain=True)
+    labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
     groups: dict[str, dict[str, Any]] = {
         "posterior": posterior,
         "sample_stats": _sample_stats(mcmc, kernel, fields),
@@ -72,7 +73,7 @@ def to_inference_data(
             )
         for group, sites in results.items():
             groups[group] = {n: v.reshape(*shape, *v.shape[1:]) for n, v in sites.items()}
-    data = assemble(groups, coords or {}, structure.dims | (dims or {}), _attributes(kernel))
+    data = assemble(groups, coords or {}, labelled, _attributes(kernel))
     warn_about_divergence(data)
     return data
 
@@ -82,9 +83,9 @@ def warn_about_divergence(data: Any) -> None:
     diverging = np.asarray(data["sample_stats"]["diverging"])
     if count := int(diverging.sum()):
         warn_user(
-            f"{count} of {diverging.size} kept iterations diverged: a step would have left the finite"
-            " numbers, and the chain stayed where it was. The draws from then on are no sample of"
-            " the posterior. The step size is most likely too large: lower it, or use"
+            f"{count} of {diverging.size} kept iterations diverged: a step would have left the"
+            " finite numbers, and the chain stayed where it was. The draws from then on are no"
+            " sample of the posterior. The step size is most likely too large: lower it, or use"
             " step_size=None."
         )
 
@@ -108,7 +109,8 @@ def _sample_stats(mcmc: MCMC, kernel: Any, fields: dict[str, Any]) -> dict[str, 
     }
     shape = stats["diverging"].shape
     # A constant step size is not collected at every step; all draws then weigh the same.
-    last = np.asarray(mcmc.last_state.step_size).reshape(-1, 1)
+    state: Any = mcmc.last_state
+    last = np.asarray(state.step_size).reshape(-1, 1)
     stats.setdefault("step_size", np.broadcast_to(last, shape))
     stats.setdefault("weight", np.broadcast_to(last * kernel.num_steps, shape))
     return stats

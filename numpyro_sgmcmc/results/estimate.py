@@ -20,8 +20,8 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     """Estimate the posterior expectation of a function as the kernel's paper defines it.
 
     With weights w_l (sample_stats `weight`, the time a draw stands for) it is
-    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (papers/000, theorem 5)
-    and the plain mean for a constant step size. For Richardson-Romberg (papers/003, equation 6)
+    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (papers/000, theorem
+    5) and the plain mean for a constant step size. For Richardson-Romberg (papers/003, equation 6)
     f_l is f(fine, halfway) + f(fine) - f(coarse).
 
     The standard error comes from batch means over about sqrt(draws) consecutive draws of each

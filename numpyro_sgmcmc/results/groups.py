@@ -22,7 +22,8 @@ def assemble(
         if arrays or name == "posterior"
     }
     if ARVIZ_MAJOR == 0:
-        return az.InferenceData(**datasets, attrs=attributes)
+        inference_data: Any = az.InferenceData
+        return inference_data(**datasets, attrs=attributes)
     tree = xr.DataTree.from_dict(datasets)
     tree.attrs = dict(attributes)
     return tree
@@ -50,7 +51,7 @@ def _dataset(
         names = [d or f"{name}_dim_{i}" for i, d in enumerate(own[: array.ndim - len(lead)])]
         variables[name] = (*lead, *names), array
     dataset = xr.Dataset({n: xr.Variable(d, v) for n, (d, v) in variables.items()})
-    labels = {d: coords.get(d, np.arange(n)) for d, n in dataset.sizes.items()}
+    labels = {str(d): coords.get(str(d), np.arange(n)) for d, n in dataset.sizes.items()}
     for name, label in labels.items():
         if len(label) != dataset.sizes[name]:
             raise ValueError(

@@ -25,7 +25,9 @@ def summary(data: Any, **options: Any) -> pd.DataFrame:
         ValueError: where there are fewer than 4 draws.
     """
     warn_about_divergence(data)
-    table = az.summary(data, **({"round_to": "none"} | options))
+    arguments: dict[str, Any] = {"round_to": "none", **options}
+    table = az.summary(data, **arguments)
+    assert isinstance(table, pd.DataFrame)
     weights = np.asarray(data["sample_stats"]["weight"], np.float64)
     if not is_extrapolated(data) and np.all(weights == weights.flat[0]):
         return table

@@ -111,12 +111,12 @@ def _over_rows(
         keys_block = jax.vmap(lambda k, n=begin: jax.random.fold_in(k, n))(keys)
         block = all_draws(arrays, whole | {plate: rows}, draws, keys_block)
         blocks.append(jax.tree.map(np.asarray, block))
-    return {
-        name: blocks[0][name]
-        if axes[name] is None
-        else np.concatenate([block[name] for block in blocks], axis=1 + axes[name])
-        for name in shapes
-    }
+    joined = {}
+    for name in shapes:
+        axis = axes[name]
+        parts = [block[name] for block in blocks]
+        joined[name] = parts[0] if axis is None else np.concatenate(parts, axis=1 + axis)
+    return joined
 
 
 def _is_density(value: Any, site: dict[str, Any]) -> bool:

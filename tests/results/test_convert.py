@@ -79,8 +79,8 @@ def test_posterior_predictive_simulates_every_row(finished):
     assert simulated.shape == (2, 50, 100)
     sites = {n: np.asarray(data["posterior"][n]) for n in ("w", "scale")}
     z = (simulated - sites["w"] @ np.asarray(x).T) / sites["scale"][..., None]
-    # 10,000 standard normal residuals: |mean| < 5 / 100 and |var - 1| < 5 sqrt(2) / 100, each with a
-    # false-failure rate of 6e-7.
+    # 10,000 standard normal residuals: |mean| < 5 / 100 and |var - 1| < 5 sqrt(2) / 100, each with
+    # a false-failure rate of 6e-7.
     assert abs(z.mean()) < 5 / 100
     assert abs(z.var() - 1) < 5 * np.sqrt(2) / 100
     assert np.unique(z).size > 9_000
