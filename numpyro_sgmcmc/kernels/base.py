@@ -299,19 +299,23 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)
-        walker = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
+        walker = start = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
         if self._num_steps == 1:
             state, walker = body(0, (state, walker))
         else:
             state, walker = jax.lax.fori_loop(0, self._num_steps, body, (state, walker))
+        unravel = self.structure.unravel
+        sound = self.structure.can_be_constrained(unravel(walker.position), args, kwargs)
+        walker = jax.tree.map(lambda new, old: jnp.where(sound, new, old), walker, start)
+        state = state._replace(diverging=state.diverging | ~sound)
         return state._replace(
             i=state.i + 1,
-            z=self.structure.unravel(walker.position),
+            z=unravel(walker.position),
             aux=walker.aux,
             gradient=walker.gradient,
-            num_diverging=state.num_diverging + state.diverging,
+            num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
         )
 
     def _transition(
@@ -336,7 +340,10 @@ class AbstractKernel(MCMCKernel, ABC):
 
 
 def _as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
-    if step_size is None or callable(step_size):
+    if step_size is None:
+        return None
+    if callable(step_size):
+        check_number("step_size(0)", step_size(0))
         return step_size
     value = check_number(
         "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."

@@ -22,7 +22,7 @@ from numpyro_sgmcmc.adaptation import (
 )
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, FixedPoint, Plain
-from numpyro_sgmcmc.kernels.start import flatten_params
+from numpyro_sgmcmc.kernels.start import check_params, flatten_params
 from numpyro_sgmcmc.kernels.warn import warn_about_mixing, warn_about_mode
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Identity, check_preconditioner
 
@@ -70,7 +70,9 @@ def prepare(
     structure = target.structure
     key_start, key_mode, key_tune = jax.random.split(key, 3)
     gradients = _gradients(choices, structure)
-    needs_tuning = choices.step_size is None and structure.dimension > 0
+    if structure.dimension == 0:
+        return _nothing_to_sample(choices)
+    needs_tuning = choices.step_size is None
     needs_anchor = any(gradient.needs_anchor for gradient in gradients)
     if choices.preconditioner is not None:
         check_preconditioner(choices.preconditioner, structure.dimension)
@@ -81,8 +83,7 @@ def prepare(
         preconditioner = choices.preconditioner or Identity()
         friction = _friction(target, key_tune, lambda: draw(key_start), choices, preconditioner)
         (gradient,) = gradients
-        step_size = jnp.asarray(1.0) if choices.step_size is None else None
-        tuned = Tuned(step_size, friction, preconditioner)
+        tuned = Tuned(None, friction, preconditioner)
         return Prepared(gradient, gradient_state(gradient, mode), tuned, mode, None, None)
     assert mode is not None
     preconditioner = choices.preconditioner or laplace_preconditioner(mode)
@@ -96,8 +97,20 @@ def prepare(
     return Prepared(adaptation.gradient, state, tuned, mode, spread, adaptation)
 
 
+def _nothing_to_sample(choices: Choices) -> Prepared:
+    # NumPyro runs models without latent sites and returns no sites: any numbers do.
+    step_size = jnp.ones(()) if choices.step_size is None else None
+    friction = jnp.ones(()) if getattr(choices.dynamics, "friction", 0.0) is None else None
+    gradient = Plain()
+    tuned = Tuned(step_size, friction, Identity())
+    return Prepared(gradient, gradient_state(gradient, None), tuned, None, None, None)
+
+
 def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]:
     gradient = choices.gradient
+    anchor = getattr(gradient, "anchor", None)
+    if anchor is not None:
+        check_params(structure, anchor, "anchor")
     if not structure.plates and (gradient is None or isinstance(gradient, FixedPoint)):
         # Without a subsampled plate both estimators are the exact gradient.
         return (Plain(),)
@@ -132,7 +145,7 @@ def _friction(
     preconditioner: AbstractPreconditioner,
 ) -> jax.Array | None:
     friction = getattr(choices.dynamics, "friction", 0.0)
-    if friction is not None or target.structure.dimension == 0 or choices.step_size is None:
+    if friction is not None or choices.step_size is None:
         return None
     position = start()
     largest, mean = target.run(curvatures, preconditioner, position, key)

@@ -103,13 +103,18 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         coarse = Walker(ravel_pytree(state.z_coarse)[0], state.coarse_aux, state.coarse_gradient)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
-        carry = (state, coarse, fine, fine.position)
+        start = (coarse, fine, ravel_pytree(state.z_halfway)[0])
+        carry = (state, *start)
         if self.num_steps == 1:
             carry = body(0, carry)
         else:
             carry = jax.lax.fori_loop(0, self.num_steps, body, carry)
-        state, coarse, fine, halfway = carry
-        unravel = self.structure.unravel
+        unravel, sound = self.structure.unravel, jnp.ones((), bool)
+        for walker in (carry[1].position, carry[2].position, carry[3]):
+            sound &= self.structure.can_be_constrained(unravel(walker), args, kwargs)
+        walkers = jax.tree.map(lambda new, old: jnp.where(sound, new, old), carry[1:], start)
+        coarse, fine, halfway = walkers
+        state = carry[0]._replace(diverging=carry[0].diverging | ~sound)
         return state._replace(
             i=state.i + 1,
             z=unravel(fine.position),
@@ -119,7 +124,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
             gradient=fine.gradient,
             coarse_aux=coarse.aux,
             coarse_gradient=coarse.gradient,
-            num_diverging=state.num_diverging + state.diverging,
+            num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
         )
 
     def _transition(

@@ -43,7 +43,7 @@ def split_by_plate(key: jax.Array, count: int) -> list[jax.Array]:
 
 
 def _with_replacement(key: jax.Array, plate: Plate) -> jax.Array:
-    return jax.random.randint(key, (plate.subsample_size,), 0, plate.size)
+    return jax.random.randint(key, (plate.subsample_size,), 0, plate.size, jnp.int32)
 
 
 def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
@@ -61,7 +61,7 @@ def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         key, rows, clash = carry
         key, subkey = jax.random.split(key)
-        fresh = jax.random.randint(subkey, (count,), 0, size)
+        fresh = jax.random.randint(subkey, (count,), 0, size, jnp.int32)
         rows = jnp.where(clash, fresh, rows)
         return key, rows, _later_copies(rows)
 

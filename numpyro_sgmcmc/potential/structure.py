@@ -10,6 +10,7 @@ import numpyro
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
+from numpyro.distributions.transforms import IdentityTransform
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
@@ -33,6 +34,7 @@ class Structure:
         is_random: whether the density itself draws random numbers.
         minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
         observed: names of the observed sites, `factor` sites left out.
+        bounded: latent sites whose constrained values can overflow where the position does not.
         dims: names of dimensions of each site's value, by the plates that they stand for.
     """
 
@@ -45,6 +47,7 @@ class Structure:
     is_random: bool
     minibatch_sites: frozenset[str]
     observed: tuple[str, ...]
+    bounded: tuple[str, ...]
     dims: dict[str, list[str | None]]
 
     @property
@@ -67,6 +70,15 @@ class Structure:
         model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
         return {name: value for name, value in sites.items() if name not in self.minibatch_sites}
+
+    def can_be_constrained(
+        self, position: dict[str, jax.Array], args: tuple, kwargs: dict
+    ) -> jax.Array:
+        """Return whether a finite position has finite constrained values (exp(100) has none)."""
+        if not self.bounded:
+            return jnp.ones((), bool)
+        sites = self.constrain(position, args, kwargs)
+        return jnp.all(jnp.stack([jnp.all(jnp.isfinite(sites[name])) for name in self.bounded]))
 
 
 @jax.ensure_compile_time_eval()
@@ -118,6 +130,11 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
             name
             for name, site in trace.items()
             if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
+        ),
+        bounded=tuple(
+            name
+            for name, site in latent.items()
+            if not isinstance(biject_to(site["fn"].support), IdentityTransform)
         ),
         dims=_dims(trace),
     )

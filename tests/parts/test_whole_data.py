@@ -1,0 +1,73 @@
+"""Exact sums over blocks: value, gradient and Hessian, whatever the blocks and the plates."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro.infer.util import potential_energy
+
+from numpyro_sgmcmc.potential import over_whole_data, read_structure, stochastic_potential
+from numpyro_sgmcmc.types import Minibatch
+
+KEYS = jax.random.split(jax.random.key(3), 2)
+FIRST = jax.random.normal(KEYS[0], (7, 11))
+SECOND = jax.random.normal(KEYS[1], (13,))
+
+
+def one(batch):
+    """One plate."""
+    theta = numpyro.sample("theta", dist.LogNormal(0.0, 1.0))
+    with numpyro.plate("rows", 13, subsample_size=batch) as rows:
+        numpyro.sample("y", dist.StudentT(3.0, theta, 1.0), obs=SECOND[rows])
+
+
+def many(batch):
+    """Two crossed plates, another by itself, and a latent vector that all share."""
+    theta = numpyro.sample("theta", dist.LogNormal(0.0, 1.0).expand([2]).to_event(1))
+    with (
+        numpyro.plate("a", 7, subsample_size=batch, dim=-2) as a,
+        numpyro.plate("b", 11, subsample_size=batch, dim=-1) as b,
+    ):
+        numpyro.sample("ab", dist.StudentT(3.0, theta[0], theta[1]), obs=FIRST[a[:, None], b])
+    with numpyro.plate("rows", 13, subsample_size=batch) as rows:
+        numpyro.sample("y", dist.Laplace(theta.sum(), 1.0), obs=SECOND[rows] * theta[1])
+
+
+@pytest.mark.parametrize("block_size", [4, 10, 1_000])
+@pytest.mark.parametrize("model", [one, many])
+def test_value_gradient_and_hessian(model, block_size):
+    structure = read_structure(model, (2,), {})
+    potential = stochastic_potential(structure, (2,), {})
+    position = jnp.linspace(-0.3, 0.4, structure.dimension)
+
+    @jax.jit
+    def found(position):
+        def derivatives(rows):
+            batch = Minibatch(rows)
+            value, gradient = jax.value_and_grad(potential)(position, batch)
+            return value, gradient, jax.hessian(potential)(position, batch)
+
+        return over_whole_data(structure, derivatives, block_size)
+
+    def exact(position):
+        return potential_energy(model, (None,), {}, structure.unravel(position))
+
+    value, gradient, hessian = found(position)
+    np.testing.assert_allclose(value, exact(position), rtol=1e-5)
+    np.testing.assert_allclose(gradient, jax.grad(exact)(position), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(hessian, jax.hessian(exact)(position), rtol=1e-4, atol=1e-4)
+
+
+def test_blocks_are_bounded():
+    structure = read_structure(many, (2,), {})
+    sizes = []
+
+    def note(rows):
+        sizes.append({name: len(index) for name, index in rows.items()})
+        return jnp.zeros(())
+
+    over_whole_data(structure, note, 9)
+    assert max(s["a"] * s["b"] for s in sizes) <= 9
+    assert max(s["rows"] for s in sizes) <= 9
