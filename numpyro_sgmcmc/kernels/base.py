@@ -28,6 +28,7 @@ from numpyro_sgmcmc.kernels.start import (
 )
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.kernels.stepper import Stepper
+from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
 from numpyro_sgmcmc.potential import (
     Structure,
@@ -214,6 +215,7 @@ class AbstractKernel(MCMCKernel, ABC):
         if self._target is None or self._key_of_target != key:
             self._reset()
             structure = read_structure(self.model, args, kwargs)
+            warn_about_dropped_sites(structure)
             self._target = Target(structure, self._minibatch, args, kwargs)
             self._key_of_target = key
         return self._target

@@ -12,6 +12,18 @@ from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.potential import Structure
 
 
+def warn_about_dropped_sites(structure: Structure) -> None:
+    """Warn where deterministic sites depend on the minibatch, and so have no value of their own."""
+    if structure.minibatch_sites:
+        names = ", ".join(map(repr, sorted(structure.minibatch_sites)))
+        warn_user(
+            f"Deterministic site(s) {names} depend on the minibatch (or on random numbers) and are"
+            " left out of the draws. For their values on all rows run"
+            " `numpyro.infer.Predictive(model, mcmc.get_samples())` on the model without"
+            " `subsample_size`."
+        )
+
+
 def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     """Warn where an anchor is no mode: curvature not positive, or a gradient that does not vanish.
 

@@ -9,6 +9,7 @@ import pytest
 from tests.contract.problem import (
     NAMES,
     SAMPLES,
+    SOME,
     assert_same,
     build,
     data,
@@ -44,7 +45,7 @@ def test_resuming_a_pickled_state_in_a_fresh_mcmc(name):
     assert_same(second.last_state, whole.last_state, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_pickled_before_a_run(name):
     kernel = pickled(build(name))
     key = jax.random.split(jax.random.key(0), 2)

@@ -1,7 +1,7 @@
 """Proof 2: SGLDFP on a logistic regression of 100,000 rows against NUTS on all of them.
 
-Every mean within 0.1 sd, every sd within 5 %. NUTS moves in coordinates whitened by the Hessian at the
-mode, where a posterior of so many rows is all but Gaussian, so its draws are nearly independent.
+Every mean within 0.1 sd, every sd within 5 %. NUTS moves in coordinates whitened by the Hessian at
+the mode, where a posterior of so many rows is all but Gaussian, so its draws are nearly independent.
 """
 
 import jax
@@ -69,7 +69,7 @@ def test_sgldfp_agrees_with_nuts():
     x, y = make_data()
     mode, covariance = laplace(x, y)
     nuts = nuts_draws(x, y, mode, covariance)
-    # h = 0.02 in whitened coordinates makes a variance too large by 1 %, and gradient noise adds less.
+    # h = 0.02 in whitened coordinates makes a variance too large by 1 %; gradient noise adds less.
     kernel = SGLDFP(
         model,
         0.02,
@@ -81,16 +81,16 @@ def test_sgldfp_agrees_with_nuts():
         kernel,
         num_warmup=30,
         num_samples=200,
-        num_chains=64,
+        num_chains=128,
         chain_method="vectorized",
         progress_bar=False,
     )
     mcmc.run(jax.random.key(2), x, y)
     ours = np.asarray(mcmc.get_samples(group_by_chain=True)["w"])
     mean, sd = nuts.mean((0, 1)), nuts.std((0, 1))
-    # By chance an sd of n effective squares is off by 1 / sqrt(2 n): 1.1 % and 0.8 % here, together
-    # 1.4 %. A bias of 1 % leaves 2.9 standard errors to 5 %: under a new key one comparison fails at a
-    # rate of 2e-3, a mean (0.1 sd, 7 standard errors) at none.
+    # By chance an sd of n effective squares is off by 1 / sqrt(2 n): 1.1 % and 0.8 % here,
+    # together 1.4 %. A bias of 1 % leaves 2.9 standard errors to 5 %: under a new key one
+    # comparison fails at a rate of 2e-3, a mean (0.1 sd, 7 standard errors) at none.
     for draws, squares in ((nuts, 4_000), (ours, 8_000)):
         assert effective_sample_size((draws - mean) ** 2).min() > squares
     assert (np.abs(ours.mean((0, 1)) - mean) < 0.1 * sd).all()

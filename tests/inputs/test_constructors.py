@@ -30,7 +30,9 @@ NOT_A_NUMBER = ["0.1", True, jnp.ones(2), 1j, [0.1]]
 @pytest.mark.parametrize("kernel", [SGLD, SGLDFP, SGHMC, SGHMCSplit, SGRRLD])
 @pytest.mark.parametrize("value", NOT_POSITIVE)
 def test_step_size_must_be_positive_and_finite(kernel, value):
-    with pytest.raises(ValueError, match=r"Expected `step_size` to be a positive, finite number; got"):
+    with pytest.raises(
+        ValueError, match=r"Expected `step_size` to be a positive, finite number; got"
+    ):
         kernel(model, value)
 
 
@@ -43,7 +45,9 @@ def test_step_size_must_be_a_number_or_a_function(value):
 @pytest.mark.parametrize("kernel", [SGHMC, SGHMCSplit])
 @pytest.mark.parametrize("value", NOT_POSITIVE)
 def test_friction_must_be_positive_and_finite(kernel, value):
-    with pytest.raises(ValueError, match=r"Expected `friction` to be a positive, finite number; got"):
+    with pytest.raises(
+        ValueError, match=r"Expected `friction` to be a positive, finite number; got"
+    ):
         kernel(model, 0.1, friction=value)
 
 
@@ -96,7 +100,9 @@ def test_dynamics_must_be_dynamics():
 
 
 def test_model_must_be_a_function():
-    with pytest.raises(TypeError, match=r"Expected `model` to be a NumPyro model, a function; got 3"):
+    with pytest.raises(
+        TypeError, match=r"Expected `model` to be a NumPyro model, a function; got 3"
+    ):
         SGLD(3)
 
 

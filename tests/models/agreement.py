@@ -1,7 +1,6 @@
 """What every model must satisfy: unbiased minibatch potentials, and draws inside their support."""
 
 from collections.abc import Callable
-from functools import partial
 from itertools import product
 from typing import Any
 
@@ -56,7 +55,9 @@ def assert_unbiased(model: Callable, *args: Any, batch: Any, **kwargs: Any) -> N
     assert np.isfinite(energy) and np.isfinite(gradient).all()
     for found in (over_single_rows(position), over_blocks(position)):
         np.testing.assert_allclose(found[0], energy, rtol=2e-5)
-        np.testing.assert_allclose(found[1], gradient, rtol=2e-4, atol=2e-5 * np.abs(gradient).max())
+        np.testing.assert_allclose(
+            found[1], gradient, rtol=2e-4, atol=2e-5 * np.abs(gradient).max()
+        )
 
 
 def run(

@@ -9,8 +9,8 @@ over the B rows of a_i + D_i delta with
                             a_i = D_i (m - anchor)                            (fixed point)
 
 The covariance of a mean of B rows is that of one row over B with replacement, and that times
-(N - B) / (N - 1) without. Where every X_i is the same, D_i = 0: the noise does not depend on z, and a
-fixed-point gradient has none.
+(N - B) / (N - 1) without. Where every X_i is the same, D_i = 0: the noise does not depend on z, and
+a fixed-point gradient has none.
 """
 
 from typing import NamedTuple

@@ -5,13 +5,13 @@ x = (z - m, p):
 
     x <- free x + kick (H look x + error) + heat dW,    dW ~ N(0, T h I)
 
-`look` maps the state to the position of the gradient. Its mean tends to 0 and its covariance M solves
+`look` maps the state to the position of the gradient. Its mean tends to 0, its covariance M solves
 
     M = A M A' + kick E[error error'] kick' + T h heat heat',    A = free + kick H look,
 
 a discrete Lyapunov equation where the error's covariance V does not depend on z. Where the error is
-a + D look x (papers/004, equation 6 and theorem 7), E[error error'] is V + weight * mean over rows of
-D_i look M look' D_i': still linear in M. With S the preconditioner, z = S y and p belongs to y.
+a + D look x (papers/004, equation 6 and theorem 7), E[error error'] is V + weight * mean over rows
+of D_i look M look' D_i': still linear in M. With S the preconditioner, z = S y and p belongs to y.
 """
 
 from typing import NamedTuple

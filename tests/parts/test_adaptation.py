@@ -37,7 +37,9 @@ TARGET = target_of(DATA, 6)
 
 
 @pytest.mark.parametrize(
-    "preconditioner", [Identity(), Dense(jnp.asarray(FACTOR, jnp.float32))], ids=["identity", "dense"]
+    "preconditioner",
+    [Identity(), Dense(jnp.asarray(FACTOR, jnp.float32))],
+    ids=["identity", "dense"],
 )
 def test_curvatures(preconditioner):
     s = np.eye(3) if isinstance(preconditioner, Identity) else FACTOR

@@ -29,8 +29,9 @@ def test_weighted_mean_is_the_ratio_estimator():
 
 def test_standard_error_is_that_of_an_autoregression():
     # 400 replicates of 4 chains x 2,500 draws of an AR(1) with coefficient 0.5: autocorrelation
-    # time 3. The standard deviation of 400 estimates is known to 1 / sqrt(800); batch means of length
-    # 50 lose about 4 % of a variance. Allowed: 4 / sqrt(800) + 0.04 = 0.18, false-failure rate 6e-5.
+    # time 3. The standard deviation of 400 estimates is known to 1 / sqrt(800); batch means of
+    # length 50 lose about 4 % of a variance. Allowed: 4 / sqrt(800) + 0.04 = 0.18, with a
+    # false-failure rate of 6e-5.
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2_500, 400, 4))
     chains = np.empty_like(noise)
