@@ -1,10 +1,10 @@
 """Cost of a step of `MCMC(SGLD(model, step_size=h))` against a hand-written `lax.scan`.
 
 Both sides draw B rows with `randint`, gather them, take the gradient of the same logistic
-regression, and keep every draw. Runs alternate between the sides; ratios are taken
-round by round, and their medians reported. NumPyro compiles its collecting loop anew at each `run`;
-JAX reports how long it compiles, and that is taken off on both sides. Prints one line for each
-figure and writes `benchmarks/results/step_cost.json`.
+regression, and keep every draw. Runs alternate between the sides; ratios are taken round by round,
+and their medians reported. NumPyro compiles its collecting loop anew at each `run`; JAX reports how
+long it compiles, and that is taken off on both sides. Prints one line for each figure and writes
+`benchmarks/results/step_cost.json`.
 """
 
 import json

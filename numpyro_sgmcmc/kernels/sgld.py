@@ -45,7 +45,8 @@ class SGLDFP(AbstractKernel):
     """Langevin dynamics with a fixed-point gradient (papers/004, equation 5).
 
     `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a). The paper's equation has a at the
-    mode, where the last term is zero; here it is kept, so that any anchor a is unbiased.
+    mode, where the last term is zero; here it is kept, so the estimate is unbiased for any
+    anchor a.
 
     First order in h, with gradient noise that vanishes with the posterior's width: the stationary
     variance tends to the posterior's as N grows at h = eta / N, where SGLD's does not.

@@ -180,7 +180,8 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
         raise ValueError(
             f"Expected latent sites outside subsampled plates; got {name!r} inside the subsampled"
             f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it"
-            f" with the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i: {name}[i]`."
+            f" with the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i:"
+            f" ... {name}[i] ...`."
         )
 
 

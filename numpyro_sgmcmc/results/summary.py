@@ -26,8 +26,7 @@ def summary(data: Any, **options: Any) -> pd.DataFrame:
     """
     warn_about_divergence(data)
     arguments: dict[str, Any] = {"round_to": "none", **options}
-    table = az.summary(data, **arguments)
-    assert isinstance(table, pd.DataFrame)
+    table: Any = az.summary(data, **arguments)  # a Dataset with fmt="xarray"
     weights = np.asarray(data["sample_stats"]["weight"], np.float64)
     if not is_extrapolated(data) and np.all(weights == weights.flat[0]):
         return table

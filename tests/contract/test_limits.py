@@ -11,7 +11,7 @@ from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc.kernels.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
-from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, assert_same, data, shared
+from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
 from tests.exactness.setting import varying_data
 from tests.oracles import linear
 from tests.registry import KERNELS, make
@@ -137,3 +137,26 @@ def test_refused_steps_stay_and_are_counted(name):
         if state.diverging:
             np.testing.assert_array_equal(before.z["theta"], state.z["theta"])
     assert 0 < state.num_diverging <= 4
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_no_key_is_used_twice(name, monkeypatch):
+    kernel = shared(name)
+    state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})
+    used = [state.rng_key]
+    increment, minibatch = Stepper.increment, Stepper.minibatch
+
+    def noted(method):
+        def call(self, key, *rest):
+            used.append(key)
+            return method(self, key, *rest)
+
+        return call
+
+    monkeypatch.setattr(Stepper, "increment", noted(increment))
+    monkeypatch.setattr(Stepper, "minibatch", noted(minibatch))
+    for _ in range(2):
+        state = kernel.sample(state, data(), {})
+        used.append(state.rng_key)
+    keys = {tuple(np.asarray(jax.random.key_data(key))) for key in used}
+    assert len(keys) == len(used) == (13 if name in PAIRS else 7)

@@ -54,10 +54,12 @@ def test_pickled_before_a_run(name):
 
 
 @pytest.mark.parametrize("name", ["SGHMC", "RichardsonRomberg(SGLDFP)"])
-def test_warmup_then_run(name):
+def test_warmup_then_run(name, monkeypatch):
     mcmc = mcmc_of(shared(name))
     mcmc.warmup(jax.random.key(0), *data())
     assert (mcmc.post_warmup_state.i == mcmc.num_warmup).all()
+    # Going on must not prepare anything again.
+    monkeypatch.setattr(type(mcmc.sampler), "init", None)
     mcmc.run(mcmc.post_warmup_state.rng_key, *data())
     assert_same(mcmc.get_samples(), vectorised(name).get_samples())
 
