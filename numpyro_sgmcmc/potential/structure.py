@@ -1,7 +1,9 @@
 """What a NumPyro model looks like: its latent sites, its subsampled plates, what it depends on."""
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, final
 
 import jax
@@ -146,12 +148,20 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
     try:
         return handlers.trace(substituted).get_trace(*args, **kwargs)
     except TypeError as error:
-        if ("argument" in str(error) and "positional" in str(error)) or "keyword" in str(error):
-            raise TypeError(
-                f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
-                f" {len(args)} positional and {sorted(kwargs)} by name: {error}."
-            ) from error
-        raise
+        if _is_called_rightly(model, args, kwargs):
+            raise  # from inside the model
+        raise TypeError(
+            f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
+            f" {len(args)} positional and {sorted(kwargs)} by name: {error}."
+        ) from error
+
+
+def _is_called_rightly(model: Callable, args: tuple, kwargs: dict) -> bool:
+    try:
+        inspect.signature(model).bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
 class _checked_plates(Messenger):
@@ -161,7 +171,14 @@ class _checked_plates(Messenger):
         if msg["type"] != "plate":
             return
         size, subsample_size = msg["args"]
-        if subsample_size is not None and not 0 < subsample_size <= size:
+        if subsample_size is None:
+            return
+        if isinstance(subsample_size, bool) or not isinstance(subsample_size, Integral):
+            raise TypeError(
+                f"Expected `subsample_size` of plate {msg['name']!r} to be a Python integer, or"
+                f" None for the whole plate; got {subsample_size!r}."
+            )
+        if not 0 < subsample_size <= size:
             raise ValueError(
                 f"Expected `subsample_size` of plate {msg['name']!r} to be between 1 and its size"
                 f" {size}; got {subsample_size}."

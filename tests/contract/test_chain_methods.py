@@ -7,6 +7,7 @@ import pytest
 from tests.contract.problem import (
     NAMES,
     SAMPLES,
+    SOME,
     assert_same,
     data,
     mcmc_of,
@@ -15,8 +16,10 @@ from tests.contract.problem import (
 )
 
 
-@pytest.mark.parametrize("method", ["sequential", "parallel"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [(name, method) for name in SOME for method in ("parallel", "sequential")],
+)
 def test_same_draws_as_vectorised(name, method):
     expected = vectorised(name)
     mcmc = mcmc_of(shared(name), chain_method=method)

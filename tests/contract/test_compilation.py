@@ -9,7 +9,7 @@ import jax
 import pytest
 from jax import monitoring
 
-from tests.contract.problem import NAMES, SOME, data, mcmc_of, shared
+from tests.contract.problem import SOME, data, mcmc_of, shared
 
 COMPILED = []
 
@@ -25,7 +25,7 @@ def listener():
     monitoring.clear_event_listeners()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_second_run_with_a_progress_bar_compiles_nothing(name):
     mcmc = mcmc_of(shared(name), chains=1, jit_model_args=True)
     mcmc.progress_bar = True  # NumPyro turns it off under pytest-xdist

@@ -80,7 +80,7 @@ def test_num_steps(name):
     np.testing.assert_allclose(mcmc.get_samples(True)["w"], expected, rtol=2e-5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_progress_bar_diagnostics(name):
     state = vectorised(name).last_state
     one = jax.tree.map(lambda x: x[0], state)._replace(num_diverging=jnp.int32(3), i=jnp.int32(4))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.contract.problem import (
-    NAMES,
     SAMPLES,
     SOME,
     assert_same,
@@ -30,7 +29,7 @@ def without_key(state):
     return state._replace(rng_key=jax.random.wrap_key_data(raw))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_resuming_a_pickled_state_in_a_fresh_mcmc(name):
     whole = vectorised(name)
     first = mcmc_of(shared(name), num_samples=2)

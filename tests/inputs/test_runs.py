@@ -56,6 +56,14 @@ def test_subsample_must_fit_its_plate(batch):
         run(SGLD(model, H), X, Y, batch=batch)
 
 
+@pytest.mark.parametrize("batch", [True, 8.0, "8", float("nan"), jnp.asarray(8)])
+def test_subsample_must_be_an_integer(batch):
+    with pytest.raises(
+        TypeError, match=r"`subsample_size` of plate 'rows' .* integer, or None .*; got"
+    ):
+        run(SGLD(model, H), X, Y, batch=batch)
+
+
 @pytest.mark.parametrize("kernel", [SGLD(model, H), SGHMCSplit(model)])
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_non_finite_data_name_the_argument_and_the_site(kernel, bad):
@@ -97,6 +105,16 @@ def test_missing_arguments_of_the_model():
         run(SGLD(model, H), X)
     with pytest.raises(TypeError, match=r"Expected the arguments of the model .*'z'"):
         run(SGLD(model, H), X, Y, z=3)
+
+
+def test_type_errors_inside_the_model_stay_what_they_are():
+    def faulty(y):
+        level = numpyro.sample("level", dist.Normal(0.0, 1.0))
+        numpyro.sample("y", dist.Normal(level, scael=1.0), obs=y)
+
+    with pytest.raises(TypeError, match="'scael'") as caught:
+        run(SGLD(faulty, H), Y)
+    assert "arguments of the model" not in str(caught.value)
 
 
 def test_latent_site_in_a_subsampled_plate():
