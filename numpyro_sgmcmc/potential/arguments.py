@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -27,6 +28,15 @@ def split_arguments(
         return jax.tree.unflatten(tree, filled)
 
     return arrays, rebuild
+
+
+def as_jax_arrays(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Return the arguments with NumPy's arrays as JAX's: only those take a traced index."""
+
+    def convert(leaf: Any) -> Any:
+        return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+    return jax.tree.map(convert, (args, kwargs))
 
 
 def non_finite_arguments(args: tuple, kwargs: dict) -> list[str]:

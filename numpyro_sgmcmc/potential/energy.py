@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from numpyro.infer.util import compute_log_probs, potential_energy
 
+from numpyro_sgmcmc.potential.arguments import as_jax_arrays
 from numpyro_sgmcmc.potential.handlers import with_minibatch
 from numpyro_sgmcmc.potential.structure import Structure
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
@@ -15,6 +16,7 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
     NumPyro's plates scale the minibatch's likelihood by N / B; the log determinants of the
     transforms to the unconstrained space are part of U.
     """
+    args, kwargs = as_jax_arrays(args, kwargs)
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
         model = with_minibatch(structure.model, structure.fixed, *minibatch)

@@ -16,6 +16,7 @@ from numpyro.distributions.transforms import IdentityTransform
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
+from numpyro_sgmcmc.potential.arguments import as_jax_arrays
 from numpyro_sgmcmc.potential.dependence import depends_on
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
@@ -68,6 +69,7 @@ class Structure:
 
         Deterministic sites that depend on the minibatch have no value of their own: left out.
         """
+        args, kwargs = as_jax_arrays(args, kwargs)
         key = jax.random.key(0) if self.is_random else None
         model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
@@ -92,6 +94,7 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
         ValueError: where a latent site is discrete or stands in a subsampled plate, or a plate's
             subsample is larger than the plate; the message names the site and the remedy.
     """
+    args, kwargs = as_jax_arrays(args, kwargs)
     # A constant key: shapes, supports and the start of `param` sites are all that is read.
     trace = _execute(model, args, kwargs)
     latent = {
@@ -178,7 +181,7 @@ class _checked_plates(Messenger):
                 f"Expected `subsample_size` of plate {msg['name']!r} to be a Python integer, or"
                 f" None for the whole plate; got {subsample_size!r}."
             )
-        if not 0 < subsample_size <= size:
+        if not 0 < int(subsample_size) <= size:
             raise ValueError(
                 f"Expected `subsample_size` of plate {msg['name']!r} to be between 1 and its size"
                 f" {size}; got {subsample_size}."

@@ -33,8 +33,9 @@ def assert_unbiased(model: Callable, *args: Any, batch: Any, **kwargs: Any) -> N
     @jax.jit
     def exact(position: jax.Array) -> tuple[jax.Array, jax.Array]:
         whole = kwargs | {"batch": None}
+        arrays = jax.tree.map(jnp.asarray, args)  # NumPy's cannot be indexed under `jit`
         return jax.value_and_grad(
-            lambda z: potential_energy(model, args, whole, structure.unravel(z))
+            lambda z: potential_energy(model, arrays, whole, structure.unravel(z))
         )(position)
 
     @jax.jit

@@ -1,4 +1,4 @@
-"""Double precision, and missing values under a mask."""
+"""NumPy arrays, double precision, and missing values under a mask."""
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,26 @@ def test_missing_values_under_a_mask():
     assert_unbiased(masked, spoiled, batch=4)
     for kernel in (SGLD(masked, 1e-3), SGHMCSplit(masked)):
         assert_moving_inside(run(kernel, spoiled, batch=4), masked, spoiled)
+
+
+def with_deterministic(y, batch):
+    level = numpyro.sample("level", dist.HalfNormal(1.0))
+    numpyro.deterministic("centred", level - y.mean())
+    with numpyro.plate("rows", y.size, subsample_size=batch) as i:
+        numpyro.sample("y", dist.Normal(level, 1.0), obs=y[i])
+
+
+@pytest.mark.parametrize("batch", [4, None])
+def test_numpy_arrays_give_the_draws_of_jax_arrays(batch):
+    """A traced minibatch cannot index a NumPy array: they become JAX's first."""
+    runs = [
+        run(SGHMCSplit(with_deterministic, 0.02, friction=5.0), y, batch=batch, draws=5)
+        for y in (np.asarray(Y), Y)
+    ]
+    draws, expected = (mcmc.get_samples() for mcmc in runs)
+    assert draws.keys() == expected.keys() == {"level", "centred"}
+    for name in draws:
+        np.testing.assert_allclose(draws[name], expected[name], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(
