@@ -10,7 +10,7 @@ from numpyro import handlers
 from numpyro.contrib.control_flow import scan
 from numpyro.infer.reparam import LocScaleReparam, TransformReparam
 
-from numpyro_sgmcmc import SGLD
+from numpyro_sgmcmc import SGLD, FixedPoint, SGHMCSplit
 from numpyro_sgmcmc.potential import read_structure
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
@@ -93,6 +93,18 @@ def test_deterministic_sites_of_the_minibatch_are_left_out_with_a_warning():
         draws = run(SGLD(model, 1e-3), X, Y).get_samples()
     assert len(caught) == 1
     assert list(draws) == ["w"]
+
+
+def test_keyword_only_and_pytree_arguments():
+    def model(data, *, batch=None):
+        w = numpyro.sample("w", dist.Normal(0, 1).expand([3]).to_event(1))
+        with numpyro.plate("rows", data["x"].shape[0], subsample_size=batch) as i:
+            numpyro.sample("y", dist.Normal(data["x"][i] @ w, 1.0), obs=data["y"][i])
+
+    data = {"x": X, "y": np.asarray(Y)}
+    assert_unbiased(model, data, batch=4)
+    kernel = SGHMCSplit(model, 0.05, friction=5.0, gradient=FixedPoint())
+    assert_moving_inside(run(kernel, data, batch=4), model, data)
 
 
 def test_integer_data():
