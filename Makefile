@@ -36,9 +36,16 @@ demo: install ## run the example on real flights
 
 # ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
 # and two test processes doing so at once can fail.
+# Most tests compile for longer than they compute, so XLA optimises less there; the slow ones compute.
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+ifeq ($(ARGS),)
+	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow"
+	@$(PYTEST) -m slow
+else
+	@$(PYTEST) $(ARGS)
+endif
 
 lint: install ## check style, format, types and the direction of imports
 	@$(BIN)/ruff check

@@ -1,10 +1,11 @@
 """Cost of a step of `MCMC(SGLD(model, step_size=h))` against a hand-written `lax.scan`.
 
 Both sides draw B rows with `randint`, gather them, take the gradient of the same logistic
-regression, and keep every draw. Runs alternate between the sides; ratios are taken round by round,
-and their medians reported. NumPyro compiles its collecting loop anew at each `run`; JAX reports how
-long it compiles, and that is taken off on both sides. Prints one line for each figure and writes
-`benchmarks/results/step_cost.json`.
+regression, and keep every draw. A step costs what a long run takes more than a short one, over the
+steps that it has more: what a run costs once (dispatch, a copy of the data) drops out. Runs
+alternate between the sides; ratios are taken round by round, and their medians reported. NumPyro
+compiles its collecting loop anew at each `run`; JAX reports how long it compiles, and that is taken
+off on both sides. Prints one line for each figure and writes `benchmarks/results/step_cost.json`.
 """
 
 import json
@@ -25,8 +26,8 @@ from numpyro_sgmcmc import SGLD
 
 DIMENSION = 54
 BATCH = 100
-STEPS = 100_000
-REPEATS = 7
+SHORT, LONG = 10_000, 110_000
+ROUNDS = 11
 SIZES = (10_000, 1_000_000)
 
 compiling: list[float] = []
@@ -46,7 +47,7 @@ def model(features: jax.Array, response: jax.Array) -> None:
         numpyro.sample("response", dist.Bernoulli(logits=logits), obs=response[index])
 
 
-def by_hand(step_size: float) -> Callable:
+def by_hand(step_size: float, steps: int) -> Callable:
     """Return the loop that a user would write: (key, weights, features, response) -> draws."""
 
     def potential(weights: jax.Array, x: jax.Array, y: jax.Array, scale: float) -> jax.Array:
@@ -67,7 +68,7 @@ def by_hand(step_size: float) -> Callable:
             weights = weights - step_size * gradient + jnp.sqrt(2 * step_size) * noise
             return (key, weights), weights
 
-        return jax.lax.scan(step, (key, weights), None, length=STEPS)
+        return jax.lax.scan(step, (key, weights), None, length=steps)
 
     return run
 
@@ -80,29 +81,24 @@ def simulate(rows: int) -> tuple[jax.Array, jax.Array]:
     return features, jax.random.bernoulli(key_y, jax.nn.sigmoid(logits)).astype(jnp.float32)
 
 
-def sides(rows: int) -> tuple[Callable[[], None], Callable[[], None]]:
-    """Return the two runs to time at this number of rows: ours and the hand-written loop's."""
-    features, response = simulate(rows)
-    step_size = 0.1 / rows
-    mcmc = MCMC(
-        SGLD(model, step_size),
-        num_warmup=0,
-        num_samples=STEPS,
-        progress_bar=False,
-        jit_model_args=True,
-    )
+def through_mcmc(features: jax.Array, response: jax.Array, steps: int) -> Callable[[], None]:
+    """Return a run of MCMC with its default arguments."""
+    kernel = SGLD(model, 0.1 / len(features))
+    mcmc = MCMC(kernel, num_warmup=0, num_samples=steps, progress_bar=False)
     mcmc.warmup(jax.random.key(1), features, response)
-    hand = by_hand(step_size)
-    start = jnp.zeros(DIMENSION)
 
-    def ours() -> None:
+    def run() -> None:
         mcmc.run(jax.random.key(2), features, response)
         jax.block_until_ready(mcmc.last_state)
 
-    def theirs() -> None:
-        jax.block_until_ready(hand(jax.random.key(2), start, features, response))
+    return run
 
-    return ours, theirs
+
+def through_scan(features: jax.Array, response: jax.Array, steps: int) -> Callable[[], None]:
+    """Return a run of the hand-written loop."""
+    loop = by_hand(0.1 / len(features), steps)
+    start = jnp.zeros(DIMENSION)
+    return lambda: jax.block_until_ready(loop(jax.random.key(2), start, features, response))
 
 
 def seconds(run: Callable[[], None]) -> float:
@@ -116,14 +112,23 @@ def seconds(run: Callable[[], None]) -> float:
 def main() -> None:
     """Measure, print and write the figures."""
     jax.monitoring.register_event_duration_secs_listener(_note_compilation)
-    runs = [side for rows in SIZES for side in sides(rows)]
-    for run in runs:
-        run()
-    rounds = [[seconds(run) for run in runs] for _ in range(REPEATS)]
+    pairs = []
+    for rows in SIZES:
+        data = simulate(rows)
+        for side in (through_mcmc, through_scan):
+            pairs.append((side(*data, SHORT), side(*data, LONG)))
+    for short, long in pairs:
+        short()
+        long()
+    rounds = []
+    for number in range(ROUNDS):
+        order = pairs if number % 2 else pairs[::-1]
+        costs = [(-seconds(short) + seconds(long)) / (LONG - SHORT) for short, long in order]
+        rounds.append(costs if number % 2 else costs[::-1])
     small, large = ([round_[i] / round_[i + 1] for round_ in rounds] for i in (0, 2))
     ratios = [statistics.median(small), statistics.median(large)]
     growth = statistics.median(b / a for a, b in zip(small, large, strict=True))
-    medians = [1e6 * statistics.median(times) / STEPS for times in zip(*rounds, strict=True)]
+    medians = [1e6 * statistics.median(costs) for costs in zip(*rounds, strict=True)]
     for rows, ours, theirs, ratio in zip(SIZES, medians[::2], medians[1::2], ratios, strict=True):
         print(
             f"SGLD step, N={rows:,}: {ours:.1f} us through MCMC, {theirs:.1f} us by hand,"
@@ -131,8 +136,8 @@ def main() -> None:
         )
     print(f"growth with N over a hand-written loop's: {growth:.2f} (bar 1.10)")
     figures = {
-        "steps": STEPS,
-        "repeats": REPEATS,
+        "steps": LONG - SHORT,
+        "rounds": ROUNDS,
         "us_per_step": {
             str(rows): {"mcmc": ours, "by_hand": theirs}
             for rows, ours, theirs in zip(SIZES, medians[::2], medians[1::2], strict=True)
