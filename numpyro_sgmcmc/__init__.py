@@ -1,18 +1,26 @@
 """Stochastic-gradient MCMC as NumPyro kernels, for models with more data than NUTS can afford."""
 
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
-from numpyro_sgmcmc.gradient import FixedPoint, Plain
+from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, NoseHoover, Splitting
+from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint, Plain
 from numpyro_sgmcmc.kernels import (
+    SAGALD,
     SGHMC,
     SGLD,
     SGLDFP,
     SGMCMC,
+    SGNHT,
     SGRRHMC,
     SGRRLD,
+    SVRGLD,
     RichardsonRomberg,
     SGHMCSplit,
 )
-from numpyro_sgmcmc.minibatch import ContiguousMinibatch, UniformMinibatch
+from numpyro_sgmcmc.minibatch import (
+    ContiguousMinibatch,
+    ReshuffledMinibatch,
+    SweepMinibatch,
+    UniformMinibatch,
+)
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity
 from numpyro_sgmcmc.results import Estimate, expectation, summary, to_inference_data
 from numpyro_sgmcmc.schedule import cyclical, polynomial
@@ -20,12 +28,17 @@ from numpyro_sgmcmc.schedule import cyclical, polynomial
 __version__ = "0.1.0"
 
 __all__ = [
+    "SAGA",
+    "SAGALD",
     "SGHMC",
     "SGLD",
     "SGLDFP",
     "SGMCMC",
+    "SGNHT",
     "SGRRHMC",
     "SGRRLD",
+    "SVRG",
+    "SVRGLD",
     "ContiguousMinibatch",
     "Dense",
     "Diagonal",
@@ -34,10 +47,13 @@ __all__ = [
     "Hamiltonian",
     "Identity",
     "Langevin",
+    "NoseHoover",
     "Plain",
+    "ReshuffledMinibatch",
     "RichardsonRomberg",
     "SGHMCSplit",
     "Splitting",
+    "SweepMinibatch",
     "UniformMinibatch",
     "cyclical",
     "expectation",

@@ -1,6 +1,7 @@
 """The transition: the only place where dynamics, gradient, preconditioner and noise meet."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -67,7 +68,7 @@ class Transition:
         """Return the walker after one step.
 
         A step to a non-finite position, or from a non-finite potential or gradient, is refused: the
-        walker stays where it was and `diverging` is true.
+        walker stays where it was, but for its gradient's state, and `diverging` is true.
         """
         estimate, gradient_state = self.gradient.estimate(
             potential, self.query(walker, step_size), minibatch, walker.gradient
@@ -75,5 +76,14 @@ class Transition:
         moved = self.apply(walker, estimate.gradient, increment, step_size)
         moved = moved._replace(gradient=gradient_state)
         finite = jnp.isfinite(estimate.potential_energy) & jnp.all(jnp.isfinite(moved.position))
-        kept = jax.tree.map(lambda new, old: jnp.where(finite, new, old), moved, walker)
-        return Moved(kept, estimate.potential_energy, ~finite)
+        return Moved(keep_if(finite, moved, walker), estimate.potential_energy, ~finite)
+
+
+def keep_if(accepted: jax.Array, new: Walker, old: Walker) -> Walker:
+    """Return `new` where accepted, else `old` with the gradient's state of `new`.
+
+    That state may be as large as the data (SAGA's table): a selection would copy it at each step.
+    """
+    choose = partial(jax.tree.map, lambda a, b: jnp.where(accepted, a, b))
+    position, aux = choose((new.position, new.aux), (old.position, old.aux))
+    return Walker(position, aux, new.gradient)

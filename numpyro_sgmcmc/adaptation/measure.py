@@ -1,12 +1,10 @@
 """Measured curvature and gradient noise, in a preconditioner's coordinates."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.adaptation.target import View
-from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 POWER_STEPS = 25
@@ -43,7 +41,8 @@ def curvatures(
 def gradient_noise(
     view: View,
     gradient: AbstractGradient,
-    state: Any,
+    anchor: Anchor,
+    last_seen: jax.Array,
     preconditioner: AbstractPreconditioner,
     position: jax.Array,
     key: jax.Array,
@@ -51,8 +50,10 @@ def gradient_noise(
     """Return the largest eigenvalue V of the covariance of S' g over minibatches at a position.
 
     From the Gram matrix of centred draws, whose eigenvalues are those of the sample covariance at
-    any dimension. With few draws it errs upwards, which is the safe side for a step size.
+    any dimension. With few draws it errs upwards, which is the safe side for a step size. The
+    estimator's state is that of a walker that was last at `last_seen`.
     """
+    state = gradient.init(view, last_seen, anchor)
 
     def draw(key: jax.Array) -> jax.Array:
         estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)

@@ -15,10 +15,14 @@ from numpyro_sgmcmc.potential import (
     split_arguments,
     stochastic_potential,
 )
-from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 
 HESSIAN_COLUMNS = 32
 """Hessian columns taken at once: memory of a block is this many times that of a gradient."""
+
+
+ROWS_AT_ONCE = 1_024
+"""Rows whose gradients are taken at once."""
 
 
 @final
@@ -64,6 +68,11 @@ class View:
     kwargs: dict
 
     @property
+    def plates(self) -> dict[str, Plate]:
+        """The subsampled plates by name."""
+        return self.structure.plates
+
+    @property
     def potential(self) -> StochasticPotential:
         """The stochastic potential."""
         return stochastic_potential(self.structure, self.args, self.kwargs)
@@ -84,6 +93,16 @@ class View:
     def value_and_grad(self, position: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return U and grad U."""
         return self.over(partial(jax.value_and_grad(self.potential), position))
+
+    def row_gradients(self, position: jax.Array) -> jax.Array:
+        """Return the gradient of each row's minibatch of one, (N, d); one subsampled plate."""
+        ((name, plate),) = self.plates.items()
+        key = jax.random.key(0) if self.structure.is_random else None
+
+        def of_row(row: jax.Array) -> jax.Array:
+            return jax.grad(self.potential)(position, Minibatch({name: row[None]}, key))
+
+        return jax.lax.map(of_row, jnp.arange(plate.size), batch_size=ROWS_AT_ONCE)
 
     def hessian_product(self, position: jax.Array, vector: jax.Array) -> jax.Array:
         """Return H v."""

@@ -110,14 +110,6 @@ def tune(
     )
 
 
-def gradient_state(gradient: AbstractGradient, mode: Mode | None) -> Any:
-    """Return the estimator's first state, anchored at the mode where it needs an anchor."""
-    if not gradient.needs_anchor:
-        return gradient.init(None)
-    assert mode is not None
-    return gradient.init(Anchor(*mode[:3]))
-
-
 def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
     """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
     return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
@@ -158,15 +150,14 @@ def _least_noisy(
         return gradients[0], jnp.zeros_like(curvature)
     best: tuple[AbstractGradient, jax.Array] | None = None
     for gradient in gradients:
-        state = gradient_state(gradient, mode)
 
         def measure(view: Any, *inputs: Any, gradient: AbstractGradient = gradient) -> jax.Array:
             return gradient_noise(view, gradient, *inputs)
 
         name = (gradient_noise, type(gradient))
-        noise = _largest_finite(
-            [target.run(measure, state, preconditioner, z, key, name=name) for z in points]
-        )
+        # Estimators that follow the walker are measured as if they had last seen a typical point.
+        inputs = (Anchor(*mode[:3]), points[-1], preconditioner)
+        noise = _largest_finite([target.run(measure, *inputs, z, key, name=name) for z in points])
         # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
         # So it does where its noise is below the curvature and does not limit the step size.
         if isinstance(noise, Tracer) or float(noise) <= float(curvature):

@@ -3,6 +3,7 @@
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import Hamiltonian
 from numpyro_sgmcmc.dynamics.langevin import Langevin
+from numpyro_sgmcmc.dynamics.nose_hoover import NoseHoover
 from numpyro_sgmcmc.dynamics.splitting import Splitting
 
-__all__ = ["AbstractDynamics", "Hamiltonian", "Langevin", "Splitting"]
+__all__ = ["AbstractDynamics", "Hamiltonian", "Langevin", "NoseHoover", "Splitting"]

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import jax
 
-from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeData
 
 
 class Estimate(NamedTuple):
@@ -15,21 +15,40 @@ class Estimate(NamedTuple):
     gradient: jax.Array
 
 
+class Anchor(NamedTuple):
+    """A fixed point: its position (d,), and U () and grad U (d,) of the whole data there."""
+
+    position: jax.Array
+    potential_energy: jax.Array
+    gradient: jax.Array
+
+
 class AbstractGradient(ABC):
     """Estimates the gradient of the whole-data potential from a minibatch, without bias.
 
+    A step that is refused keeps the walker but not the estimator's state, which may be too large to
+    select from: an estimator never lets a value that is not finite into it.
+
     Attributes:
-        needs_anchor: whether `init` wants the full gradient at an anchor.
+        needs_anchor: whether `init` wants a mode of U.
+        is_control_variate: whether it removes noise by comparing one minibatch at two positions:
+            useless without a subsampled plate, wrong for densities that are themselves random.
     """
 
-    needs_anchor: ClassVar[bool]
+    needs_anchor: ClassVar[bool] = False
+    is_control_variate: ClassVar[bool] = False
 
     @abstractmethod
-    def init(self, anchor: Any) -> Any:
-        """Return the estimator's first state.
+    def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Any:
+        """Return the first state of a walker.
 
         Args:
-            anchor: an `Anchor` where `needs_anchor` is true, else None.
+            whole: one-time passes over the whole data.
+            position: where the walker starts, (d,).
+            anchor: a mode where `needs_anchor` is true, else None.
+
+        Raises:
+            ValueError: where the estimator cannot serve this model.
         """
 
     @abstractmethod
@@ -37,3 +56,7 @@ class AbstractGradient(ABC):
         self, potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, state: Any
     ) -> tuple[Estimate, Any]:
         """Return the estimate at `position` from `minibatch`, and the next state."""
+
+    def renewal_period(self, plates: dict[str, Plate]) -> int | None:
+        """Return after how many transitions `init` is called anew; None is never."""
+        return None

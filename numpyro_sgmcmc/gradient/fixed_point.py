@@ -1,21 +1,13 @@
 """Control variates centred at a fixed point."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, final
+from typing import Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.gradient.base import AbstractGradient, Estimate
-from numpyro_sgmcmc.types import Minibatch, StochasticPotential
-
-
-class Anchor(NamedTuple):
-    """A fixed point: its position (d,), and U () and grad U (d,) of the whole data there."""
-
-    position: jax.Array
-    potential_energy: jax.Array
-    gradient: jax.Array
+from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 
 
 @final
@@ -37,6 +29,7 @@ class FixedPoint(AbstractGradient):
 
     anchor: dict[str, Any] | None = None
     needs_anchor: ClassVar[bool] = True
+    is_control_variate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.anchor is not None and not isinstance(self.anchor, dict):
@@ -45,8 +38,9 @@ class FixedPoint(AbstractGradient):
                 f" find one; got {type(self.anchor).__name__}."
             )
 
-    def init(self, anchor: Anchor) -> Anchor:
+    def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Anchor:
         """Return the anchor, which never changes."""
+        assert anchor is not None
         return anchor
 
     def estimate(
@@ -56,12 +50,21 @@ class FixedPoint(AbstractGradient):
         minibatch: Minibatch,
         state: Anchor,
     ) -> tuple[Estimate, Anchor]:
-        """Return the controlled estimate; both positions see the minibatch in one batched pass."""
-        positions = jnp.stack([position, state.position])
-        value_and_grad = jax.vmap(jax.value_and_grad(potential), in_axes=(0, None))
-        values, gradients = value_and_grad(positions, minibatch)
-        estimate = Estimate(
-            values[0] - values[1] + state.potential_energy,
-            gradients[0] - gradients[1] + state.gradient,
-        )
-        return estimate, state
+        """Return the controlled estimate."""
+        return controlled_estimate(potential, position, minibatch, state), state
+
+
+def controlled_estimate(
+    potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, anchor: Anchor
+) -> Estimate:
+    """Return U and grad U at a position, less what the minibatch gets wrong at the anchor.
+
+    Both positions see the minibatch in one batched pass.
+    """
+    positions = jnp.stack([position, anchor.position])
+    value_and_grad = jax.vmap(jax.value_and_grad(potential), in_axes=(0, None))
+    values, gradients = value_and_grad(positions, minibatch)
+    return Estimate(
+        values[0] - values[1] + anchor.potential_energy,
+        gradients[0] - gradients[1] + anchor.gradient,
+    )

@@ -1,12 +1,12 @@
 """The plain minibatch gradient."""
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import jax
 
-from numpyro_sgmcmc.gradient.base import AbstractGradient, Estimate
-from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 
 
 @final
@@ -18,9 +18,7 @@ class Plain(AbstractGradient):
     Unbiased; its covariance is about (N / B) H near the mode, whatever z (papers/004, equation 3).
     """
 
-    needs_anchor: ClassVar[bool] = False
-
-    def init(self, anchor: None) -> tuple[()]:
+    def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> tuple[()]:
         """Return no state."""
         return ()
 

@@ -7,17 +7,20 @@ from numpyro_sgmcmc.kernels.richardson_romberg import (
     AbstractRichardsonRomberg,
     RichardsonRomberg,
 )
-from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGHMCSplit
-from numpyro_sgmcmc.kernels.sgld import SGLD, SGLDFP
+from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGNHT, SGHMCSplit
+from numpyro_sgmcmc.kernels.sgld import SAGALD, SGLD, SGLDFP, SVRGLD
 from numpyro_sgmcmc.kernels.sgmcmc import SGMCMC
 
 __all__ = [
+    "SAGALD",
     "SGHMC",
     "SGLD",
     "SGLDFP",
     "SGMCMC",
+    "SGNHT",
     "SGRRHMC",
     "SGRRLD",
+    "SVRGLD",
     "AbstractKernel",
     "AbstractRichardsonRomberg",
     "RichardsonRomberg",

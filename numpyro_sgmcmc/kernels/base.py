@@ -19,6 +19,7 @@ from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, c
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
+from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.start import (
     check_params,
     check_start,
@@ -37,7 +38,7 @@ from numpyro_sgmcmc.potential import (
     stochastic_potential,
 )
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
-from numpyro_sgmcmc.transition import Transition, Walker
+from numpyro_sgmcmc.transition import Transition, Walker, keep_if
 
 
 class AbstractKernel(MCMCKernel, ABC):
@@ -124,6 +125,11 @@ class AbstractKernel(MCMCKernel, ABC):
         return self._num_steps
 
     @property
+    def scheme(self) -> AbstractMinibatch:
+        """The minibatch scheme."""
+        return self._minibatch
+
+    @property
     def default_fields(self) -> tuple[str, ...]:
         """Fields of the state that `MCMC` always collects."""
         varying = () if self._constant_step_size else ("step_size", "weight")
@@ -171,6 +177,9 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def sample(self, state: SGMCMCState, model_args: tuple, model_kwargs: dict) -> SGMCMCState:
         """Return the state after one MCMC iteration of `num_steps` transitions."""
+        state = state._replace(
+            gradient=self.renewed(state.gradient, state.z, state, model_args, model_kwargs)
+        )
         advance = partial(self._advance, args=model_args, kwargs=model_kwargs)
         return advance(state) if is_prng_key(state.rng_key) else jax.vmap(advance)(state)
 
@@ -199,6 +208,20 @@ class AbstractKernel(MCMCKernel, ABC):
             temperature=self._temperature,
             step_size=schedule if schedule is not None else lambda count: tuned.step_size,
         )
+
+    def renewed(
+        self, gradient_state: Any, z: dict[str, jax.Array], state: Any, args: tuple, kwargs: dict
+    ) -> Any:
+        """Return a walker's gradient state, renewed at `z` where its period is over.
+
+        Outside the `vmap` over chains, which would take a pass over the data at every step.
+        """
+        assert self._prepared is not None
+        view = View(self.structure, self._minibatch, args, kwargs)
+        is_batched = not is_prng_key(state.rng_key)
+        count = state.i[0] if is_batched else state.i
+        gradient = self._prepared.gradient
+        return renewed(gradient, view, gradient_state, z, count, self._num_steps, is_batched)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what the user chose; what was compiled for data is made again by `init`."""
@@ -265,6 +288,8 @@ class AbstractKernel(MCMCKernel, ABC):
     ) -> tuple[SGMCMCState, jax.Array]:
         key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
         structure, tuned = view.structure, prepared.tuned
+        assert self._prepared is not None
+        gradient = self._prepared.gradient
         finite = jnp.ones((), bool)  # at a mode, which has been checked
         if init_params is not None:
             position = flatten_params(structure, init_params, "init_params")
@@ -293,7 +318,7 @@ class AbstractKernel(MCMCKernel, ABC):
             diverging=jnp.zeros((), bool),
             num_diverging=jnp.zeros((), jnp.int32),
             aux=dynamics.init(key_aux, position, self._temperature),
-            gradient=prepared.gradient_state,
+            gradient=gradient.init(view, position, prepared.anchor),
             minibatch=self._minibatch.init(key_batch, structure.plates),
             tuned=tuned,
         )
@@ -310,7 +335,7 @@ class AbstractKernel(MCMCKernel, ABC):
             state, walker = jax.lax.fori_loop(0, self._num_steps, body, (state, walker))
         unravel = self.structure.unravel
         sound = self.structure.can_be_constrained(unravel(walker.position), args, kwargs)
-        walker = jax.tree.map(lambda new, old: jnp.where(sound, new, old), walker, start)
+        walker = keep_if(sound, walker, start)
         state = state._replace(diverging=state.diverging | ~sound)
         return state._replace(
             i=state.i + 1,

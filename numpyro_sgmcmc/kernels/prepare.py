@@ -15,13 +15,12 @@ from numpyro_sgmcmc.adaptation import (
     curvatures,
     describe,
     find_mode,
-    gradient_state,
     laplace_preconditioner,
     suggested_friction,
     tune,
 )
 from numpyro_sgmcmc.dynamics import AbstractDynamics
-from numpyro_sgmcmc.gradient import AbstractGradient, FixedPoint, Plain
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Plain
 from numpyro_sgmcmc.kernels.start import check_params, flatten_params
 from numpyro_sgmcmc.kernels.warn import warn_about_mixing, warn_about_mode
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Identity, check_preconditioner
@@ -41,7 +40,7 @@ class Prepared(NamedTuple):
     """What a run starts from."""
 
     gradient: AbstractGradient
-    gradient_state: Any
+    anchor: Anchor | None
     tuned: Tuned
     mode: Mode | None
     spread: AbstractPreconditioner | None
@@ -84,7 +83,7 @@ def prepare(
         friction = _friction(target, key_tune, lambda: draw(key_start), choices, preconditioner)
         (gradient,) = gradients
         tuned = Tuned(None, friction, preconditioner)
-        return Prepared(gradient, gradient_state(gradient, mode), tuned, mode, None, None)
+        return Prepared(gradient, _anchor(mode), tuned, mode, None, None)
     assert mode is not None
     preconditioner = choices.preconditioner or laplace_preconditioner(mode)
     adaptation = tune(
@@ -92,9 +91,8 @@ def prepare(
     )
     warn_about_mixing(adaptation, structure, iterations)
     tuned = Tuned(adaptation.step_size, adaptation.friction, preconditioner)
-    state = gradient_state(adaptation.gradient, mode)
     spread = laplace_preconditioner(mode)
-    return Prepared(adaptation.gradient, state, tuned, mode, spread, adaptation)
+    return Prepared(adaptation.gradient, _anchor(mode), tuned, mode, spread, adaptation)
 
 
 def _nothing_to_sample(choices: Choices) -> Prepared:
@@ -103,7 +101,7 @@ def _nothing_to_sample(choices: Choices) -> Prepared:
     friction = jnp.ones(()) if getattr(choices.dynamics, "friction", 0.0) is None else None
     gradient = Plain()
     tuned = Tuned(step_size, friction, Identity())
-    return Prepared(gradient, gradient_state(gradient, None), tuned, None, None, None)
+    return Prepared(gradient, None, tuned, None, None, None)
 
 
 def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]:
@@ -111,19 +109,23 @@ def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]
     anchor = getattr(gradient, "anchor", None)
     if anchor is not None:
         check_params(structure, anchor, "anchor")
-    if not structure.plates and (gradient is None or isinstance(gradient, FixedPoint)):
-        # Without a subsampled plate both estimators are the exact gradient.
+    if not structure.plates and (gradient is None or gradient.is_control_variate):
+        # Without a subsampled plate every estimator is the exact gradient.
         return (Plain(),)
     if gradient is None:
         open_choice = choices.step_size is None and not structure.is_random
         return candidate_gradients() if open_choice else (Plain(),)
-    if gradient.needs_anchor and structure.is_random:
+    if gradient.is_control_variate and structure.is_random:
         raise ValueError(
             f"Expected a model with a deterministic density for {type(gradient).__name__}; got one"
-            " that draws random numbers (`numpyro.prng_key`), whose full gradient at an anchor"
-            " would freeze one draw of them. Use gradient=Plain()."
+            " that draws random numbers (`numpyro.prng_key`), one draw of which its full gradient"
+            " would freeze. Use gradient=Plain()."
         )
     return (gradient,)
+
+
+def _anchor(mode: Mode | None) -> Anchor | None:
+    return None if mode is None else Anchor(*mode[:3])
 
 
 def _mode(target: Target, key: jax.Array, start: Callable[[], jax.Array], choices: Choices) -> Mode:

@@ -1,9 +1,9 @@
-"""Stochastic gradient Hamiltonian Monte Carlo, by two integrators."""
+"""Stochastic gradient Hamiltonian Monte Carlo: two integrators, and a thermostat."""
 
 from collections.abc import Callable
 from typing import Any, final
 
-from numpyro_sgmcmc.dynamics import Hamiltonian, Splitting
+from numpyro_sgmcmc.dynamics import Hamiltonian, NoseHoover, Splitting
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 
 
@@ -74,3 +74,37 @@ class SGHMCSplit(AbstractKernel):
         **options: Any,
     ) -> None:
         super().__init__(model, Splitting(friction), step_size, **options)
+
+
+@final
+class SGNHT(AbstractKernel):
+    """Stochastic gradient Nose-Hoover thermostat, by symmetric splitting (Ding et al. 2014).
+
+    `SGHMCSplit` whose friction xi moves by dxi = (p . p / d - T) dt and so absorbs gradient noise
+    of unknown variance V, where that is the same in all directions (see `NoseHoover`).
+
+    Second order in h with exact gradients; with isotropic gradient noise too, as xi settles near
+    A + h V / 2. A preconditioner that whitens the noise makes it so.
+
+    Args:
+        model: a NumPyro model.
+        step_size: h > 0, a function of the transition count, or None to choose.
+        friction: A > 0, the friction without gradient noise; None is 1.5 times the square root of
+            the mean curvature.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
+            `init_strategy`, as in `AbstractKernel`.
+
+    Raises:
+        TypeError: where an argument is of a wrong type.
+        ValueError: where a number is negative, zero or not finite.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        friction: float | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(model, NoseHoover(friction), step_size, **options)

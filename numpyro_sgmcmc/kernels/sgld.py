@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from numpyro_sgmcmc.dynamics import Langevin
-from numpyro_sgmcmc.gradient import FixedPoint
+from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 
 
@@ -73,9 +73,79 @@ class SGLDFP(AbstractKernel):
         anchor: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        if "gradient" in options:
-            raise TypeError(
-                "Expected no `gradient`: SGLDFP's is FixedPoint(anchor). Use SGLD(model,"
-                " gradient=...) for another."
-            )
+        _refuse_gradient("SGLDFP's is FixedPoint(anchor)", options)
         super().__init__(model, Langevin(), step_size, gradient=FixedPoint(anchor), **options)
+
+
+@final
+class SVRGLD(AbstractKernel):
+    """Langevin dynamics with stochastic variance-reduced gradients (Dubey et al. 2016).
+
+    `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where a is the walker's position at
+    the last renewal, every `period` transitions. Theirs is U / 2 and h / 2 for our U and h.
+
+    First order in h. The gradient noise is the plain one's less what the walker's last `period`
+    transitions leave of it: at most about twice `SGLDFP`'s, with no mode to be found; each renewal
+    is a pass over the whole data.
+
+    Args:
+        model: a NumPyro model.
+        step_size: h > 0, a function of the transition count, or None to choose.
+        period: transitions between two renewals; None is one epoch, N / B rounded up.
+        **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
+            `AbstractKernel`.
+
+    Raises:
+        TypeError: where an argument is of a wrong type.
+        ValueError: where a number is negative, zero or not finite.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        period: int | None = None,
+        **options: Any,
+    ) -> None:
+        _refuse_gradient("SVRGLD's is SVRG(period)", options)
+        super().__init__(model, Langevin(), step_size, gradient=SVRG(period), **options)
+
+
+@final
+class SAGALD(AbstractKernel):
+    """Langevin dynamics with a table of each row's last gradient (Dubey et al. 2016).
+
+    `SGLD` with the gradient of `SAGA`. First order in h; gradient noise as `SVRGLD`'s, without its
+    renewals, for a table of N d numbers in each chain.
+
+    Args:
+        model: a NumPyro model with one subsampled plate.
+        step_size: h > 0, a function of the transition count, or None to choose.
+        max_bytes: the largest table of one chain that is not refused.
+        **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
+            `AbstractKernel`.
+
+    Raises:
+        TypeError: where an argument is of a wrong type.
+        ValueError: where a number is negative, zero or not finite; on `init`, where the model has
+            several subsampled plates or the table would be larger than `max_bytes`.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        max_bytes: int = 2**30,
+        **options: Any,
+    ) -> None:
+        _refuse_gradient("SAGALD's is SAGA(max_bytes)", options)
+        super().__init__(model, Langevin(), step_size, gradient=SAGA(max_bytes), **options)
+
+
+def _refuse_gradient(what: str, options: dict[str, Any]) -> None:
+    if "gradient" in options:
+        raise TypeError(
+            f"Expected no `gradient`: {what}. Use SGLD(model, gradient=...) for another."
+        )

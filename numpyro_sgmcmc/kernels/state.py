@@ -40,13 +40,14 @@ class SGMCMCState(NamedTuple):
 
 
 class RichardsonRombergState(NamedTuple):
-    """State of Richardson-Romberg's two walkers: as `SGMCMCState`, where `z` is the fine one.
+    """State of Richardson-Romberg's walkers: as `SGMCMCState`, of the finest one.
 
     Attributes:
-        z_halfway: the fine walker after the first of its two steps.
+        z_halfway: the finest walker after half of its steps.
         z_coarse: the coarse walker.
-        coarse_aux: the coarse walker's auxiliary variables.
-        coarse_gradient: the coarse walker's estimator state.
+        coarse: what else belongs to the coarse walker.
+        z_middle: the walker between, None with two levels.
+        middle: what else belongs to it, None with two levels.
     """
 
     i: jax.Array
@@ -63,5 +64,14 @@ class RichardsonRombergState(NamedTuple):
     tuned: Tuned
     z_halfway: dict[str, jax.Array]
     z_coarse: dict[str, jax.Array]
-    coarse_aux: Any
-    coarse_gradient: Any
+    coarse: "Companion"
+    z_middle: dict[str, jax.Array] | None = None
+    middle: "Companion | None" = None
+
+
+class Companion(NamedTuple):
+    """What a walker carries besides its position: as `SGMCMCState`'s fields of these names."""
+
+    aux: Any
+    gradient: Any
+    minibatch: Any

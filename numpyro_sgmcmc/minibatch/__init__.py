@@ -2,6 +2,14 @@
 
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
+from numpyro_sgmcmc.minibatch.reshuffled import ReshuffledMinibatch
+from numpyro_sgmcmc.minibatch.sweep import SweepMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 
-__all__ = ["AbstractMinibatch", "ContiguousMinibatch", "UniformMinibatch"]
+__all__ = [
+    "AbstractMinibatch",
+    "ContiguousMinibatch",
+    "ReshuffledMinibatch",
+    "SweepMinibatch",
+    "UniformMinibatch",
+]

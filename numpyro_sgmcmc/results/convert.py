@@ -29,8 +29,8 @@ def to_inference_data(
 
     Groups: `posterior` (constrained draws), `sample_stats` (step size, weight, potential energy,
     diverging, and scalar extra fields), `observed_data` and `constant_data` (array arguments of the
-    model) of the whole data set, and for Richardson-Romberg `posterior_halfway` and
-    `posterior_coarse`.
+    model) of the whole data set, and for Richardson-Romberg `posterior_halfway`,
+    `posterior_coarse` and, with three levels, `posterior_middle`.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
@@ -57,6 +57,8 @@ def to_inference_data(
         constrain = jax.jit(jax.vmap(jax.vmap(kernel.postprocess_fn(args, kwargs))))
         groups["posterior_halfway"] = constrain(fields["z_halfway"])
         groups["posterior_coarse"] = constrain(fields["z_coarse"])
+        if "z_middle" in fields:
+            groups["posterior_middle"] = constrain(fields["z_middle"])
     groups["observed_data"] = observed_data(structure, args, kwargs)
     groups["constant_data"] = _constant_data(structure.model, args, kwargs, groups["observed_data"])
     if log_likelihood or posterior_predictive:

@@ -22,7 +22,8 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     With weights w_l (sample_stats `weight`, the time a draw stands for) it is
     sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (papers/000, theorem
     5) and the plain mean for a constant step size. For Richardson-Romberg (papers/003, equation 6)
-    f_l is f(fine, halfway) + f(fine) - f(coarse).
+    f_l is f(fine, halfway) + f(fine) - f(coarse); with three levels see
+    `RichardsonRomberg`.
 
     The standard error comes from batch means over about sqrt(draws) consecutive draws of each
     chain: it includes autocorrelation shorter than that, not the kernel's bias.
@@ -34,10 +35,7 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     Raises:
         ValueError: where there are fewer than 4 draws, too few for a standard error.
     """
-    values = _values(data, "posterior", fn)
-    if is_extrapolated(data):
-        values = values + _values(data, "posterior_halfway", fn)
-        values = values - _values(data, "posterior_coarse", fn)
+    values = extrapolated(data, lambda group: _values(data, group, fn))
     return weighted_mean(values, np.asarray(data["sample_stats"]["weight"], np.float64))
 
 
@@ -69,6 +67,21 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> Estimate:
 def is_extrapolated(data: Any) -> bool:
     """Return whether the run had a coarse walker."""
     return "posterior_coarse" in group_names(data)
+
+
+def extrapolated(data: Any, values_of: Callable[[str], Any]) -> Any:
+    """Return the combination of the walkers' values, by posterior group, that the run stands for.
+
+    For a bias c h + c' h^2 + ... of a walker at step h, two levels cancel c and three c' too.
+    """
+    fine = values_of("posterior")
+    if not is_extrapolated(data):
+        return fine
+    fine = (fine + values_of("posterior_halfway")) / 2
+    coarse = values_of("posterior_coarse")
+    if "posterior_middle" not in group_names(data):
+        return 2 * fine - coarse
+    return (8 * fine - 6 * values_of("posterior_middle") + coarse) / 3
 
 
 def _values(data: Any, group: str, fn: Callable[[dict[str, np.ndarray]], Any]) -> np.ndarray:

@@ -1,5 +1,6 @@
 """ArviZ's summary table, made of the estimates that the kernel's paper defines."""
 
+from functools import partial
 from typing import Any
 
 import arviz as az
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.results.convert import warn_about_divergence
-from numpyro_sgmcmc.results.estimate import is_extrapolated, weighted_mean
+from numpyro_sgmcmc.results.estimate import extrapolated, is_extrapolated, weighted_mean
 
 
 def summary(data: Any, **options: Any) -> pd.DataFrame:
@@ -32,12 +33,9 @@ def summary(data: Any, **options: Any) -> pd.DataFrame:
         return table
     table = table.drop(columns=[c for c in table.columns if _is_interval(str(c))])
     for label in table.index:
-        fine = _column(data, "posterior", str(label))
-        first, second = fine, fine**2
-        if is_extrapolated(data):
-            halfway = _column(data, "posterior_halfway", str(label))
-            coarse = _column(data, "posterior_coarse", str(label))
-            first, second = fine + halfway - coarse, fine**2 + halfway**2 - coarse**2
+        column = partial(_column, data, label=str(label))
+        first = extrapolated(data, column)
+        second = extrapolated(data, lambda group, column=column: column(group) ** 2)
         mean = weighted_mean(first, weights)
         # Linearised: var = E f^2 - (E f)^2 has the influence function f^2 - 2 m f, and sd half of
         # it over sd.

@@ -58,8 +58,9 @@ def test_warmup_then_run(name, monkeypatch):
     mcmc.warmup(jax.random.key(0), *data())
     assert (mcmc.post_warmup_state.i == mcmc.num_warmup).all()
     # Going on must not prepare anything again.
-    monkeypatch.setattr(type(mcmc.sampler), "init", None)
-    mcmc.run(mcmc.post_warmup_state.rng_key, *data())
+    with monkeypatch.context() as patch:
+        patch.setattr(type(mcmc.sampler), "init", None)
+        mcmc.run(mcmc.post_warmup_state.rng_key, *data())
     assert_same(mcmc.get_samples(), vectorised(name).get_samples())
 
 

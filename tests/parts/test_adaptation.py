@@ -70,7 +70,7 @@ def test_gradient_noise(replace):
 
     def measure(view, keys):
         factor, position = Dense(jnp.asarray(FACTOR, jnp.float32)), jnp.asarray(z, jnp.float32)
-        one = partial(gradient_noise, view, Plain(), (), factor, position)
+        one = partial(gradient_noise, view, Plain(), None, position, factor, position)
         return jax.lax.map(one, keys)
 
     found = np.asarray(target.run(measure, jax.random.split(jax.random.key(0), 60)))

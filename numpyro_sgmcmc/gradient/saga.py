@@ -1,0 +1,105 @@
+"""Control variates from a table of each row's last gradient: SAGA."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.checks import check_count
+from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeData
+
+
+class Table(NamedTuple):
+    """The gradient of each row at the position that last saw it, (N, d), and their mean, (d,)."""
+
+    rows: jax.Array
+    mean: jax.Array
+
+
+@final
+@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["max_bytes"])
+@dataclass(frozen=True)
+class SAGA(AbstractGradient):
+    """The minibatch gradient less what a table remembers of its rows.
+
+    With g_i the gradient of the potential seen through row i alone (prior + N log likelihoods), so
+    that their mean is grad U, estimates grad U(z) by
+
+        mean over rows i of S of (g_i(z) - t_i) + mean over all rows of t_i,
+
+    then sets t_i = g_i(z) for the rows of S (Dubey et al. 2016, "Variance reduction in stochastic
+    gradient Langevin dynamics", algorithm 2, where the prior is kept out of the table). Unbiased
+    whatever the table holds; no pass over the whole data after the first. A step costs B gradients
+    of one row and B d numbers of the table, whatever N.
+
+    Args:
+        max_bytes: the largest table of one chain, of N d numbers, that is not refused.
+
+    Raises:
+        TypeError: where `max_bytes` is no integer.
+        ValueError: where it is not positive; on `init`, where the model has more than one
+            subsampled plate or the table would be larger.
+    """
+
+    max_bytes: int = 2**30
+    is_control_variate: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_count("max_bytes", self.max_bytes)
+
+    def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Table:
+        """Return the table with every row's gradient at the walker's start."""
+        self._check(whole.plates, position)
+        rows = whole.row_gradients(position)
+        return Table(rows, rows.mean(0))
+
+    def estimate(
+        self,
+        potential: StochasticPotential,
+        position: jax.Array,
+        minibatch: Minibatch,
+        state: Table,
+    ) -> tuple[Estimate, Table]:
+        """Return the controlled estimate, and the table with the minibatch's rows renewed."""
+        ((name, rows),) = minibatch.indices.items()
+
+        def of_row(row: jax.Array) -> tuple[jax.Array, jax.Array]:
+            one = Minibatch({name: row[None]}, minibatch.key)
+            return jax.value_and_grad(potential)(position, one)
+
+        values, new = jax.vmap(of_row)(rows)
+        old = state.rows[rows]
+        change = new - old
+        gradient = change.mean(0) + state.mean
+        # A row drawn twice enters the mean once. Rows that are not finite keep what they had.
+        sound = jnp.isfinite(change).all(1, keepdims=True)
+        first = _is_first(rows)[:, None] & sound
+        mean = state.mean + jnp.where(first, change, 0.0).sum(0) / len(state.rows)
+        table = state.rows.at[rows].set(jnp.where(sound, new, old))
+        return Estimate(values.mean(), gradient), Table(table, mean)
+
+    def _check(self, plates: dict[str, Plate], position: jax.Array) -> None:
+        if len(plates) != 1:
+            raise ValueError(
+                f"Expected a model with one subsampled plate for SAGA; got {len(plates)}:"
+                f" {', '.join(map(repr, plates))}. Use SVRG() or FixedPoint()."
+            )
+        ((name, plate),) = plates.items()
+        needed = plate.size * position.size * position.dtype.itemsize
+        if needed > self.max_bytes:
+            raise ValueError(
+                f"Expected a table of gradients of at most max_bytes = {self.max_bytes:,} bytes for"
+                f" each chain; got {plate.size:,} rows of plate {name!r} x {position.size:,}"
+                f" parameters = {needed:,} bytes. Use SVRG() or FixedPoint(), which keep one"
+                " gradient, or SAGA(max_bytes=...)."
+            )
+
+
+def _is_first(rows: jax.Array) -> jax.Array:
+    order = jnp.argsort(rows, stable=True)
+    ordered = rows[order]
+    is_first = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
+    return jnp.zeros_like(is_first).at[order].set(is_first)

@@ -1,0 +1,49 @@
+"""Random permutations of N rows that are evaluated where they are wanted, without O(N) work."""
+
+from math import isqrt
+
+import jax
+import jax.numpy as jnp
+
+ROUNDS = 8
+
+
+def permuted(key: jax.Array, size: int, places: jax.Array) -> jax.Array:
+    """Return the rows that a random permutation of range(size) has at these places.
+
+    A shuffle would cost O(N) at each epoch's start, and under `vmap` at each step. This is a
+    Feistel network on pairs (l, r) of Z_a x Z_b, a b >= N: each round adds a hash of one half, by a
+    key of its own, to the other, so every round is a bijection. A place that lands beyond N is sent
+    through again until it lands inside, which keeps the whole a bijection of range(N); as
+    a b - N < a, that is rare.
+    """
+    low = isqrt(size - 1) + 1 if size > 1 else 1
+    high = -(-size // low)
+    keys = jax.random.bits(key, (ROUNDS,), jnp.uint32)
+
+    def network(place: jax.Array) -> jax.Array:
+        left, right = place % low, place // low
+        for count in range(0, ROUNDS, 2):
+            left = (left + _hash(keys[count], right) % low) % low
+            right = (right + _hash(keys[count + 1], left) % high) % high
+        return right * low + left
+
+    def is_outside(rows: jax.Array) -> jax.Array:
+        return jnp.any(rows >= size)
+
+    def again(rows: jax.Array) -> jax.Array:
+        return jnp.where(rows >= size, network(rows), rows)
+
+    rows = network(places.astype(jnp.uint32))
+    return jax.lax.while_loop(is_outside, again, rows).astype(jnp.int32)
+
+
+def _hash(key: jax.Array, value: jax.Array) -> jax.Array:
+    # MurmurHash3's finaliser, twice: every bit of key and value reaches every bit of the hash.
+    return _mix(_mix(value ^ key) + key)
+
+
+def _mix(x: jax.Array) -> jax.Array:
+    x = (x ^ (x >> 16)) * jnp.uint32(0x85EBCA6B)
+    x = (x ^ (x >> 13)) * jnp.uint32(0xC2B2AE35)
+    return x ^ (x >> 16)
