@@ -1,0 +1,117 @@
+"""A test of the tests: each classic bug, put into the library, makes a check of the law fail.
+
+What runs on the mutated library is the very test that passes on the library as it is. Each case
+names the smallest such test that can see the bug. Comparisons fail by 14 standard
+errors and more, where 4 are allowed.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.gradient import FixedPoint
+from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels.stepper import Stepper
+from numpyro_sgmcmc.potential.handlers import minibatched
+from tests.exactness import mutations as bug
+from tests.exactness import test_stationary_law as law
+from tests.registry import make
+
+
+def _kernel(name):
+    return partial(law.test_kernel_with_known_gradient_noise, name, 1)
+
+
+def _heated(dynamics):
+    check = law.test_temperature_multiplies_the_variance_of_the_noise
+    return partial(check, dynamics, 2.0)
+
+
+MUTATIONS = [  # a kernel or a check, and what is replaced by what
+    ("SGLD", {(Stepper, "increment"): bug.increment_without_root}),
+    ("SGLD", {(Stepper, "increment"): bug.increment_with_root_twice}),
+    ("SGLD", {(Langevin, "step"): bug.langevin_without_root_two}),
+    ("SGLD", {(minibatched, "process_message"): bug.likelihood_unscaled}),
+    ("SGLD", {(AbstractKernel, "_transition"): bug.key_never_advanced}),
+    (_heated("langevin"), {(Stepper, "increment"): bug.increment_with_temperature_as_deviation}),
+    ("SGHMCSplit", {(Splitting, "lookahead"): bug.whole_first_drift}),
+    ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_drift}),
+    ("SGHMCSplit", {(Splitting, "step"): bug.whole_first_damp}),
+    ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_damp}),
+    ("SGHMC", {(Hamiltonian, "step"): bug.damping_with_friction_squared}),
+    ("SGHMC", {(Hamiltonian, "step"): bug.noise_proportional_to_friction}),
+    ("SGHMC", {(Hamiltonian, "step"): bug.old_momentum_moves}),
+    ("SGLDFP", {(FixedPoint, "estimate"): bug.control_variate_with_wrong_sign}),
+    ("SGLDFP", {(FixedPoint, "estimate"): bug.anchor_taken_for_a_mode}),
+    ("SGRRLD", {(Stepper, "increment"): bug.first_key_twice}),
+    (
+        "SGRRLD",
+        {
+            (Stepper, "increment"): bug.note_key,
+            (Stepper, "step"): bug.coarse_walker_on_its_own_path,
+        },
+    ),
+    ("SGRRLD", {(Stepper, "minibatch"): bug.one_minibatch_for_all_walkers}),
+]
+
+
+@pytest.mark.parametrize(
+    ("check", "mutation"),
+    MUTATIONS,
+    ids=[list(mutation.values())[-1].__name__ for _, mutation in MUTATIONS],
+)
+def test_the_stationary_law_shows_it(check, mutation, monkeypatch):
+    bug.SEEN.clear()
+    for (owner, name), broken in mutation.items():
+        monkeypatch.setattr(owner, name, broken)
+    check = _kernel(check) if isinstance(check, str) else check
+    with pytest.raises(AssertionError, match="standard errors"):
+        check()
+
+
+def test_the_rewritten_steps_are_the_library_s_but_for_their_bugs():
+    aux, gradient, increment = jnp.array([0.3, -2.0]), jnp.array([5.0, 0.1]), jnp.array([0.2, 0.4])
+    inputs, friction = (aux, gradient, increment, 0.3), 1.7
+    right = bug.split_step(Splitting(friction), *inputs)
+    np.testing.assert_allclose(Splitting(friction).step(*inputs), right, rtol=1e-6)
+    right = bug.euler_step(None, *inputs, damp=friction, heat=np.sqrt(2 * friction))
+    np.testing.assert_allclose(Hamiltonian(friction).step(*inputs), right, rtol=1e-6)
+
+
+def assert_no_key_is_used_twice(name, monkeypatch, split=jax.random.split):
+    """Reuse between noise and minibatch hardly shows in a law: watch the keys themselves."""
+    exact, used = law.linear.posterior(*law.LOCATION), []
+    kernel = make(name, law.BATCHED, anchor=law.theta_of(exact))
+    state = kernel.init(jax.random.key(0), 0, law.theta_of(exact), law.LOCATION, {})
+
+    def watched(method):
+        def record(self, key, *rest):
+            used.append(tuple(np.asarray(jax.random.key_data(key)).tolist()))
+            return method(self, key, *rest)
+
+        return record
+
+    monkeypatch.setattr(Stepper, "increment", watched(bug.DRAW))
+    monkeypatch.setattr(Stepper, "minibatch", watched(bug.BATCH))
+    monkeypatch.setattr(jax.random, "split", split)
+    for _ in range(3):  # not compiled, so keys are numbers
+        state = kernel.sample(state, law.LOCATION, {})
+    assert len(used) >= 6
+    assert len(set(used)) == len(used), "a key is used twice"
+
+
+@pytest.mark.parametrize("name", ["SGLD", "SGRRLD"])  # all kernels share these two transitions
+def test_no_key_is_used_twice(name, monkeypatch):
+    assert_no_key_is_used_twice(name, monkeypatch)
+
+
+@pytest.mark.parametrize("name", ["SGLD", "SGRRLD"])
+def test_a_key_used_twice_is_noticed(name, monkeypatch):
+    split = jax.random.split
+    last_twice = lambda key, n=2: split(key, n)[jnp.minimum(jnp.arange(n), n - 2)]  # noqa: E731
+    with pytest.raises(AssertionError, match="a key is used twice"):
+        assert_no_key_is_used_twice(name, monkeypatch, last_twice)
