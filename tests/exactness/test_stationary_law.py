@@ -19,7 +19,11 @@ from tests.oracles.recursion import DYNAMICS, pair_covariance, stationary_covari
 from tests.registry import KERNELS, make
 
 CHAINS, ROWS, BATCH, FRICTION = 400, 50, 5, 6.0
-STEP_SIZES = {"langevin": (0.004, 0.012), "hamiltonian": (0.03, 0.09), "splitting": (0.03, 0.09)}
+STEP_SIZES = {
+    "langevin": (0.004, 0.012, 0.02),
+    "hamiltonian": (0.03, 0.09, 0.15),
+    "splitting": (0.03, 0.09, 0.15),
+}
 
 
 def location_data():
@@ -46,7 +50,7 @@ def theta_of(exact):
     return {"theta": jnp.asarray(exact.mode, jnp.float32)}
 
 
-@pytest.mark.parametrize("size", [0, 1])
+@pytest.mark.parametrize("size", [0, 1, 2])
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_with_known_gradient_noise(name, size):
     entry = KERNELS[name]
