@@ -56,4 +56,4 @@ def run(kernel, data, batch, *, key, chains=CHAINS, warmup=250, samples=250, fie
     assert not extra["diverging"].any()
     flat = {"z": mcmc.get_samples(group_by_chain=True)["theta"]} | extra
     flat = {name: x["theta"] if isinstance(x, dict) else x for name, x in flat.items()}
-    return {name: np.asarray(x, np.float64) for name, x in flat.items()}
+    return jax.tree.map(lambda x: np.asarray(x, np.float64), flat)

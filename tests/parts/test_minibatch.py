@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from numpyro_sgmcmc import ContiguousMinibatch, UniformMinibatch
+from numpyro_sgmcmc import (
+    ContiguousMinibatch,
+    ReshuffledMinibatch,
+    SweepMinibatch,
+    UniformMinibatch,
+)
 from numpyro_sgmcmc.types import Plate
 
 RATE = 1e-5
@@ -59,7 +64,14 @@ def test_contiguous_blocks_wrap():
 
 @pytest.mark.parametrize("x64", [False, True])
 @pytest.mark.parametrize(
-    "scheme", [UniformMinibatch(), UniformMinibatch(replace=False), ContiguousMinibatch()]
+    "scheme",
+    [
+        UniformMinibatch(),
+        UniformMinibatch(replace=False),
+        ContiguousMinibatch(),
+        ReshuffledMinibatch(),
+        SweepMinibatch(),
+    ],
 )
 def test_plates_are_independent_and_keys_of_either_kind_agree(scheme, x64):
     plates = {"a": Plate(1_000, 8), "b": Plate(1_000, 8), "few": Plate(9, 4)}

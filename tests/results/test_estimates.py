@@ -3,7 +3,15 @@ import jax
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import SGLD, SGRRLD, expectation, polynomial, summary, to_inference_data
+from numpyro_sgmcmc import (
+    SGLD,
+    SGRRLD,
+    RichardsonRomberg,
+    expectation,
+    polynomial,
+    summary,
+    to_inference_data,
+)
 from numpyro_sgmcmc.results.estimate import weighted_mean
 from tests.results.gaussian import (
     DATA,
@@ -81,18 +89,27 @@ def _starts(chains):
     return kernel.init(keys, 0, None, (DATA,), {}).z["theta"]
 
 
-def test_richardson_romberg_extrapolates_to_its_exact_law():
-    h, draws, chains = 0.08, 400, 200
-    mcmc = run(SGRRLD(exact_gradients, h), DATA, warmup=50, draws=draws, chains=chains)
+@pytest.mark.parametrize("levels", [2, 3])
+def test_richardson_romberg_extrapolates_to_its_exact_law(levels):
+    h, draws, chains = 0.08, 300, 150
+    kernel = SGRRLD(exact_gradients, h)
+    if levels == 3:
+        kernel = RichardsonRomberg(SGLD(exact_gradients, h), levels=3)
+    mcmc = run(kernel, DATA, warmup=50, draws=draws, chains=chains)
     data = to_inference_data(mcmc)
     stationary = lambda h: 1 / (PRECISION * (1 - h * PRECISION / 2))  # noqa: E731
     extrapolated = 2 * stationary(h / 2) - stationary(h)
+    if levels == 3:
+        extrapolated = (8 * stationary(h / 4) - 6 * stationary(h / 2) + stationary(h)) / 3
     estimate = expectation(data, lambda sites: (sites["theta"] - MEAN) ** 2)
     # With exact gradients Euler's stationary variance is 1 / (lambda (1 - h lambda / 2)).
     assert abs(estimate.value - extrapolated) < Z * estimate.mcse
-    assert abs(stationary(h / 2) - extrapolated) > 10 * estimate.mcse
+    finest = stationary(h / 2 ** (levels - 1))
+    assert abs(finest - extrapolated) > 5 * estimate.mcse
     fine = np.asarray(data["posterior"]["theta"])
-    np.testing.assert_allclose(fine.var(), stationary(h / 2), rtol=0.05)
+    np.testing.assert_allclose(fine.var(), finest, rtol=0.05)
+    table = summary(data)
+    np.testing.assert_allclose(table.loc["theta", "sd"] ** 2, estimate.value, rtol=0.02)
 
 
 def test_summary_is_arvizs_for_a_constant_step():

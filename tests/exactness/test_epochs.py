@@ -1,0 +1,110 @@
+"""Minibatches that go by epochs: order of accuracy from the exact law, and kernels against it.
+
+False-failure rate 7.5e-5 a comparison, two comparisons a simulated test; keys fixed.
+"""
+
+from functools import partial
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc import (
+    SGLD,
+    ReshuffledMinibatch,
+    SGHMCSplit,
+    SweepMinibatch,
+    UniformMinibatch,
+)
+from tests.exactness.simulate import around, simulate
+from tests.oracles import linear
+from tests.oracles.enumeration import rows_of
+from tests.oracles.epochs import law
+from tests.oracles.monte_carlo import assert_moments
+from tests.oracles.recursion import DYNAMICS, stationary_covariance
+
+FRICTION = 3.0
+Y = np.array([[-1.0], [0.3], [1.2], [2.0]])
+ALIKE = (np.ones((4, 1, 1)), Y, np.ones(1))
+VARIED = (np.array([0.5, 1.0, 1.5, 0.8]).reshape(4, 1, 1), Y, np.ones(1))
+SCHEMES = {
+    "uniform": UniformMinibatch(replace=False),
+    "reshuffled": ReshuffledMinibatch(),
+    "sweep": SweepMinibatch(),
+}
+STEP_SIZES = np.array([0.00125, 0.0025, 0.005])
+
+
+def build(dynamics, h):
+    return DYNAMICS[dynamics](h, np.eye(1), FRICTION)
+
+
+def biases(dynamics, data, scheme):
+    """Relative errors of the variance, and errors of the mean, at each step size."""
+    posterior = linear.posterior(*data)
+    laws = [law(build(dynamics, h), rows_of(posterior), 1, h, scheme) for h in STEP_SIZES]
+    variances = np.array([c[0, 0] for _, c in laws]) * posterior.hessian[0, 0] - 1
+    return variances, np.array([mean[0] for mean, _ in laws])
+
+
+def slope(errors):
+    return np.polyfit(np.log(STEP_SIZES), np.log(np.abs(errors)), 1)[0]
+
+
+def test_oracle_is_the_discrete_lyapunov_equation_where_minibatches_are_independent():
+    posterior = linear.posterior(*VARIED)
+    for dynamics, h in (("langevin", 0.05), ("splitting", 0.1)):
+        known = stationary_covariance(
+            build(dynamics, h), posterior.hessian, posterior.noise(2, replace=False), h
+        )
+        _, found = law(build(dynamics, h), rows_of(posterior), 2, h, "uniform")
+        np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("data", [ALIKE, VARIED], ids=["alike", "varied"])
+def test_order_with_the_splitting(data):
+    """First order with independent minibatches; epochs cancel it, in either direction."""
+    orders = {scheme: slope(biases("splitting", data, scheme)[0]) for scheme in SCHEMES}
+    assert orders["uniform"] == pytest.approx(1.0, abs=0.15)
+    assert orders["reshuffled"] == pytest.approx(2.0, abs=0.3)
+    assert orders["sweep"] == pytest.approx(2.0, abs=0.15)
+
+
+def test_order_with_the_sweep_is_even():
+    """Without the palindrome a third-order term is left: the ratio of errors tells."""
+    for data in (ALIKE, VARIED):
+        odd, even = (
+            np.abs(errors[1:] / errors[:-1] / 4 - 1)
+            for errors in (
+                biases("splitting", data, scheme)[0] for scheme in SCHEMES if scheme != "uniform"
+            )
+        )
+        assert (even < odd / 2).all()
+
+
+@pytest.mark.parametrize("scheme", ["reshuffled", "sweep"])
+def test_langevin_keeps_its_own_order(scheme):
+    variances, means = biases("langevin", VARIED, scheme)
+    assert slope(variances) == pytest.approx(1.0, abs=0.15)
+    assert slope(means) == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("scheme", ["reshuffled", "sweep"])
+@pytest.mark.parametrize("dynamics", ["langevin", "splitting"])
+def test_kernel_against_the_exact_law(dynamics, scheme, batch):
+    posterior, rows = linear.posterior(*VARIED), rows_of(linear.posterior(*VARIED))
+    h = {"langevin": 0.08, "splitting": 0.25}[dynamics]
+    mean, covariance = law(build(dynamics, h), rows, batch, h, scheme)
+    _, independent = law(build(dynamics, h), rows, batch, h, "uniform")
+    assert abs(independent[0, 0] / covariance[0, 0] - 1) > 0.05  # or the test would tell nothing
+    model = partial(linear.model, subsample_size=batch)
+    kernel = {
+        "langevin": SGLD(model, h, minibatch=SCHEMES[scheme]),
+        "splitting": SGHMCSplit(model, h, friction=FRICTION, minibatch=SCHEMES[scheme]),
+    }[dynamics]
+    start = around(posterior.mode, np.linalg.inv(posterior.hessian), 2_000)
+    arrays = [jnp.asarray(x, jnp.float32) for x in VARIED]
+    (draws,) = simulate(kernel, arrays, chains=2_000, burn_in=160, draws=160, start=start)
+    exact = posterior.mode + mean[:1]
+    assert_moments(np.asarray(draws), exact, covariance[:1, :1])
