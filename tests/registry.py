@@ -4,12 +4,15 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from numpyro_sgmcmc import (
+    SAGALD,
     SGHMC,
     SGLD,
     SGLDFP,
     SGMCMC,
+    SGNHT,
     SGRRHMC,
     SGRRLD,
+    SVRGLD,
     FixedPoint,
     Hamiltonian,
     RichardsonRomberg,
@@ -19,13 +22,18 @@ from numpyro_sgmcmc import (
 
 
 class Entry(NamedTuple):
-    """A kernel's constructor, and what an oracle must know of it."""
+    """A kernel's constructor, and what an oracle must know of it.
+
+    `is_linear`: its law on a linear-Gaussian model is that of `tests/oracles/recursion.py`; the
+    others have oracles of their own.
+    """
 
     build: Callable[..., Any]
     dynamics: str
     fixed_point: bool = False
     pair: bool = False
     replace: bool = True
+    is_linear: bool = True
 
 
 def _sgld(model, h, friction, anchor, **options):
@@ -53,6 +61,18 @@ def _sgmcmc(model, h, friction, anchor, **options):
     return SGMCMC(model, h, dynamics=Hamiltonian(friction), **options)
 
 
+def _sgnht(model, h, friction, anchor, **options):
+    return SGNHT(model, h, friction=friction, **options)
+
+
+def _svrgld(model, h, friction, anchor, **options):
+    return SVRGLD(model, h, period=2, **options)
+
+
+def _sagald(model, h, friction, anchor, **options):
+    return SAGALD(model, h, **options)
+
+
 def _sgrrld(model, h, friction, anchor, **options):
     return SGRRLD(model, h, **options)
 
@@ -76,6 +96,9 @@ KERNELS = {
     "SGHMCSplit": Entry(_sghmc_split, "splitting"),
     "SGHMCSplit(FixedPoint)": Entry(_sghmc_split_fixed_point, "splitting", fixed_point=True),
     "SGMCMC": Entry(_sgmcmc, "hamiltonian", replace=False),
+    "SGNHT": Entry(_sgnht, "thermostat", is_linear=False),
+    "SVRGLD": Entry(_svrgld, "langevin", is_linear=False),
+    "SAGALD": Entry(_sagald, "langevin", is_linear=False),
     "SGRRLD": Entry(_sgrrld, "langevin", pair=True),
     "SGRRHMC": Entry(_sgrrhmc, "hamiltonian", pair=True),
     "RichardsonRomberg(SGLDFP)": Entry(_pair_sgldfp, "langevin", fixed_point=True, pair=True),

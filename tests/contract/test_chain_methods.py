@@ -18,7 +18,11 @@ from tests.contract.problem import (
 
 @pytest.mark.parametrize(
     ("name", "method"),
-    [(name, method) for name in SOME for method in ("parallel", "sequential")],
+    [
+        *((name, method) for name in SOME for method in ("parallel", "sequential")),
+        ("SVRGLD", "parallel"),
+        ("SAGALD", "sequential"),
+    ],
 )
 def test_same_draws_as_vectorised(name, method):
     expected = vectorised(name)

@@ -35,7 +35,19 @@ def _split(gradient, z, p, h):
     return z + p * h / 2, p
 
 
-ODE_STEP = {"langevin": _descend, "hamiltonian": _heavy_ball, "splitting": _split}
+def _thermostat(gradient, z, aux, h):
+    p, xi = aux
+    z, xi = z + p * h / 2, xi + p @ p / 2 * h / 2
+    p = np.exp(-xi * h / 2) * (np.exp(-xi * h / 2) * p - h * gradient(z))
+    return z + p * h / 2, (p, xi + p @ p / 2 * h / 2)
+
+
+ODE_STEP = {
+    "langevin": _descend,
+    "hamiltonian": _heavy_ball,
+    "splitting": _split,
+    "thermostat": _thermostat,
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,6 +68,7 @@ def test_zero_temperature_and_full_batch_give_the_ode_step(name):
 
     def follow(h, steps):
         z, p = start["theta"], jnp.zeros(2)
+        p = (p, FRICTION) if entry.dynamics == "thermostat" else p
         for _ in range(steps):
             z, p = ODE_STEP[entry.dynamics](gradient, z, p, h)
         return z
