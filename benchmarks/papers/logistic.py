@@ -1,0 +1,96 @@
+"""papers/004's logistic regression, its mode, and theorems 6 and 7 for it."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+
+from tests.oracles.linear import Noise
+from tests.oracles.recursion import langevin, stationary_covariance
+
+BATCH = 10
+"""The paper does not give its minibatch size p."""
+
+
+def model(x: jax.Array, y: jax.Array, batch: int | None = BATCH) -> None:
+    """y ~ Bernoulli(sigmoid(x theta)), theta ~ N(0, I)."""
+    rows, columns = x.shape
+    theta = numpyro.sample("theta", dist.Normal(0.0, 1.0).expand([columns]).to_event(1))
+    with numpyro.plate("rows", rows, subsample_size=batch) as index:
+        index = slice(None) if batch is None else index
+        numpyro.sample("y", dist.Bernoulli(logits=x[index] @ theta), obs=y[index])
+
+
+class Local(NamedTuple):
+    """The posterior about its mode: U's derivatives there and the rows' parts in them."""
+
+    mode: np.ndarray
+    hessian: np.ndarray
+    third: np.ndarray
+    row_gradients: np.ndarray
+    row_hessians: np.ndarray
+
+    def covariance(self, h: float, noise: Noise, temperature: float) -> np.ndarray:
+        """Return the stationary second moment about the mode, theorems 6 and 7 to first order.
+
+        Equations 10 to 13 are the solutions of this Lyapunov equation.
+        """
+        build = langevin(h, np.eye(len(self.mode)), 0.0)
+        return stationary_covariance(build, self.hessian, noise, h, temperature)
+
+    def bias(self, covariance: np.ndarray) -> np.ndarray:
+        """Return mean - mode = -H^-1 D3U[covariance] / 2."""
+        push = np.einsum("ijk,jk->i", self.third, covariance)
+        return -0.5 * np.linalg.solve(self.hessian, push)
+
+    def noise(self, kind: str) -> Noise:
+        """Return the gradient noise of LMC, SGLD and SGD (plain), or SGLDFP (fixed point)."""
+        rows = len(self.row_gradients)
+        linear = rows * self.row_hessians - self.row_hessians.sum(0)
+        constant = rows * (self.row_gradients - self.row_gradients.mean(0))
+        if kind == "SGLDFP":
+            constant = np.zeros_like(constant)
+        return Noise(constant, linear, 0.0 if kind == "LMC" else 1 / BATCH)
+
+
+@cache
+def simulate(rows: int, columns: int, most: int = 100_000) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first rows of one data set."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(most, columns))
+    theta = rng.normal(size=columns) / np.sqrt(columns)
+    y = rng.uniform(size=most) < _sigmoid(x @ theta)
+    return x[:rows], y[:rows].astype(np.float64)
+
+
+def gradient(x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """Return grad U at each theta (m, d), in double precision."""
+    return np.array([t + x.T @ (_sigmoid(x @ t) - y) for t in theta])
+
+
+def expand(x: np.ndarray, y: np.ndarray) -> Local:
+    """Return the posterior about its mode, found by Newton's method."""
+    theta, eye = np.zeros(x.shape[1]), np.eye(x.shape[1])
+    for _ in range(30):
+        share = _sigmoid(x @ theta)
+        curvature = share * (1 - share)
+        hessian = eye + (x * curvature[:, None]).T @ x
+        theta = theta - np.linalg.solve(hessian, gradient(x, y, theta[None])[0])
+    outer = np.einsum("ni,nj->nij", x, x)
+    skew = curvature * (1 - 2 * share)
+    third = np.einsum("n,nij,nk->ijk", skew, outer, x)
+    gradients = x * (share - y)[:, None]
+    return Local(theta, hessian, third, gradients, curvature[:, None, None] * outer)
+
+
+def arrays(x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    """Return the data as the model's arguments."""
+    return jnp.asarray(x, jnp.float32), jnp.asarray(y, jnp.float32)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
