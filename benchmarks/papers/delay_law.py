@@ -1,0 +1,41 @@
+"""Exact bias and mean squared error of SGLD whose gradients are tau transitions old."""
+
+from functools import cache
+
+import numpy as np
+
+from benchmarks.papers.gaussian import setting
+
+
+@cache
+def exact_errors(
+    delay: int, h: float, batch: int | None, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return bias and MSE of the average of theta^2 after 1, ..., count steps.
+
+    x_{k+1} = x_k - h lambda x_{k - tau} + w_k about the mean, with x_j = x_0 for j < 0. So x_k is
+    r_k x_0 plus the impulse response g applied to w, whose variance is 2 h, and h^2 V more once
+    minibatches arrive; theta^2 has the covariances of `finite_time`.
+    """
+    post = setting()
+    pull = h / post.variance
+    noise = h**2 * float(post.gradient_noise(batch).at_mode[0, 0])
+    answer = {"r": np.ones(count + delay + 1), "g": np.zeros(count + delay + 1)}
+    answer["g"][delay] = 1.0
+    for values in answer.values():
+        for k in range(delay, count + delay):
+            values[k + 1] = values[k] - pull * values[k - delay]
+    start, impulse = answer["r"][delay + 1 :], answer["g"][delay:-1]
+    centre = post.mean * (1 - start)
+    squares, total = np.zeros(count), np.zeros(count)
+    for lag in range(count):
+        summed = np.cumsum(impulse[: count - lag] * impulse[lag:])
+        late = np.concatenate([np.zeros(delay), summed])[: len(summed)]
+        cov = start[: count - lag] * start[lag:] + 2 * h * summed + noise * late
+        if lag == 0:
+            squares = np.cumsum(centre**2 + cov)
+        between = 2 * cov**2 + 4 * centre[: count - lag] * centre[lag:] * cov
+        total[lag:] += (1 if lag == 0 else 2) * between
+    steps = np.arange(1, count + 1)
+    bias = squares / steps - post.target
+    return bias, bias**2 + np.cumsum(total) / steps**2
