@@ -21,7 +21,7 @@ from numpyro_sgmcmc.minibatch import (
     SweepMinibatch,
     UniformMinibatch,
 )
-from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity
+from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity, RMSProp
 from numpyro_sgmcmc.results import Estimate, expectation, summary, to_inference_data
 from numpyro_sgmcmc.schedule import cyclical, polynomial
 
@@ -49,6 +49,7 @@ __all__ = [
     "Langevin",
     "NoseHoover",
     "Plain",
+    "RMSProp",
     "ReshuffledMinibatch",
     "RichardsonRomberg",
     "SGHMCSplit",

@@ -14,11 +14,12 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
 class Walker(NamedTuple):
-    """One walker: flat unconstrained position (d,), the dynamics' and the gradient's variables."""
+    """One walker: flat unconstrained position (d,), and its parts' variables."""
 
     position: jax.Array
     aux: Any
     gradient: Any
+    preconditioner: Any = ()
 
 
 class Moved(NamedTuple):
@@ -46,15 +47,19 @@ class Transition:
     def query(self, walker: Walker, step_size: jax.Array) -> jax.Array:
         """Return the position at which the gradient is wanted, shape (d,)."""
         offset = self.dynamics.lookahead(walker.aux, step_size, walker.position)
-        return walker.position + self.preconditioner.apply(offset)
+        return walker.position + self.preconditioner.at(walker.preconditioner).apply(offset)
 
     def apply(
         self, walker: Walker, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
     ) -> Walker:
         """Return the walker moved by one step with the given gradient in z, shape (d,)."""
-        whitened = self.preconditioner.transpose(gradient)
+        linear = self.preconditioner.at(walker.preconditioner)
+        whitened = linear.transpose(gradient)
         displacement, aux = self.dynamics.step(walker.aux, whitened, increment, step_size)
-        position = walker.position + self.preconditioner.apply(displacement)
+        position = walker.position + linear.apply(displacement)
+        drift = self.preconditioner.drift(walker.preconditioner)
+        if drift is not None:
+            position = position + step_size * drift
         return walker._replace(position=position, aux=aux)
 
     def step(
@@ -70,11 +75,17 @@ class Transition:
         A step to a non-finite position, or from a non-finite potential or gradient, is refused: the
         walker stays where it was, but for its gradient's state, and `diverging` is true.
         """
+        query = self.query(walker, step_size)
         estimate, gradient_state = self.gradient.estimate(
-            potential, self.query(walker, step_size), minibatch, walker.gradient
+            potential, query, minibatch, walker.gradient
         )
         moved = self.apply(walker, estimate.gradient, increment, step_size)
-        moved = moved._replace(gradient=gradient_state)
+        moved = moved._replace(
+            gradient=gradient_state,
+            preconditioner=self.preconditioner.update(
+                walker.preconditioner, potential, query, minibatch, estimate.gradient, increment
+            ),
+        )
         finite = jnp.isfinite(estimate.potential_energy) & jnp.all(jnp.isfinite(moved.position))
         return Moved(keep_if(finite, moved, walker), estimate.potential_energy, ~finite)
 
@@ -85,5 +96,5 @@ def keep_if(accepted: jax.Array, new: Walker, old: Walker) -> Walker:
     That state may be as large as the data (SAGA's table): a selection would copy it at each step.
     """
     choose = partial(jax.tree.map, lambda a, b: jnp.where(accepted, a, b))
-    position, aux = choose((new.position, new.aux), (old.position, old.aux))
-    return Walker(position, aux, new.gradient)
+    kept = choose(new._replace(gradient=()), old._replace(gradient=()))
+    return kept._replace(gradient=new.gradient)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.adaptation.target import View
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
-from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 
 POWER_STEPS = 25
 NOISE_DRAWS = 128
@@ -13,7 +13,7 @@ NOISE_BATCH = 16
 
 
 def curvatures(
-    view: View, preconditioner: AbstractPreconditioner, position: jax.Array, key: jax.Array
+    view: View, preconditioner: AbstractLinearMap, position: jax.Array, key: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Return the largest eigenvalue (in modulus) of S' H S and an estimate of its mean eigenvalue.
 
@@ -43,7 +43,7 @@ def gradient_noise(
     gradient: AbstractGradient,
     anchor: Anchor,
     last_seen: jax.Array,
-    preconditioner: AbstractPreconditioner,
+    preconditioner: AbstractLinearMap,
     position: jax.Array,
     key: jax.Array,
 ) -> jax.Array:

@@ -14,7 +14,7 @@ from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_ax
 from numpyro_sgmcmc.adaptation.target import Target
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
-from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Dense, Diagonal
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner, Dense, Diagonal
 
 TOLERANCE = 0.1
 """Relative error of a variance that the chosen step size may cause: 5 % of a standard deviation."""
@@ -56,7 +56,7 @@ class Adaptation(NamedTuple):
     relaxation_steps: jax.Array
 
 
-def laplace_preconditioner(mode: Mode) -> AbstractPreconditioner:
+def laplace_preconditioner(mode: Mode) -> AbstractLinearMap:
     """Return S with S S' the inverse Hessian at the mode, or of its diagonal in high dimension."""
     if not mode.is_dense:
         return Diagonal(conditional_scale(mode.hessian))
@@ -76,7 +76,7 @@ def tune(
     key: jax.Array,
     dynamics: AbstractDynamics,
     gradients: Sequence[AbstractGradient],
-    preconditioner: AbstractPreconditioner,
+    preconditioner: AbstractLinearMap,
     mode: Mode,
     temperature: float,
 ) -> Adaptation:
@@ -116,7 +116,7 @@ def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> j
 
 
 def _typical_points(
-    key: jax.Array, mode: Mode, preconditioner: AbstractPreconditioner, temperature: float
+    key: jax.Array, mode: Mode, preconditioner: AbstractLinearMap, temperature: float
 ) -> list[jax.Array]:
     laplace = laplace_preconditioner(mode)
     z = mode.position
@@ -124,7 +124,7 @@ def _typical_points(
     return [z, *(z + laplace.apply(one) for one in noise)]
 
 
-def _smallest_curvature(mode: Mode, preconditioner: AbstractPreconditioner) -> jax.Array | None:
+def _smallest_curvature(mode: Mode, preconditioner: AbstractLinearMap) -> jax.Array | None:
     if not mode.is_dense:
         return None
     rows = jax.vmap(preconditioner.transpose)(mode.hessian)
@@ -141,7 +141,7 @@ def _least_noisy(
     target: Target,
     key: jax.Array,
     gradients: Sequence[AbstractGradient],
-    preconditioner: AbstractPreconditioner,
+    preconditioner: AbstractLinearMap,
     mode: Mode,
     points: Sequence[jax.Array],
     curvature: jax.Array,

@@ -18,6 +18,7 @@ from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, with_fric
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.options import as_schedule, check_fits
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
 from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.start import (
@@ -86,7 +87,7 @@ class AbstractKernel(MCMCKernel, ABC):
         friction = getattr(dynamics, "friction", None)
         if friction is not None:
             check_number("friction", friction)
-        self._schedule = _as_schedule(step_size)
+        self._schedule = as_schedule(step_size)
         self._constant_step_size = not callable(step_size)
         if gradient is not None:
             check_instance("gradient", gradient, AbstractGradient, "Plain() or FixedPoint()")
@@ -100,6 +101,7 @@ class AbstractKernel(MCMCKernel, ABC):
             check_instance(
                 "preconditioner", preconditioner, AbstractPreconditioner, "Diagonal(scale)"
             )
+            check_fits(preconditioner, dynamics, step_size)
         self._preconditioner = preconditioner
         self._num_steps = check_count("num_steps", num_steps)
         self._init_strategy = check_callable(
@@ -321,12 +323,14 @@ class AbstractKernel(MCMCKernel, ABC):
             gradient=gradient.init(view, position, prepared.anchor),
             minibatch=self._minibatch.init(key_batch, structure.plates),
             tuned=tuned,
+            preconditioner=tuned.preconditioner.init(position, self._temperature),
         )
         return state, finite
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)
-        walker = start = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
+        position = ravel_pytree(state.z)[0]
+        walker = start = Walker(position, state.aux, state.gradient, state.preconditioner)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
         if self._num_steps == 1:
@@ -342,6 +346,7 @@ class AbstractKernel(MCMCKernel, ABC):
             z=unravel(walker.position),
             aux=walker.aux,
             gradient=walker.gradient,
+            preconditioner=walker.preconditioner,
             num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
         )
 
@@ -364,19 +369,3 @@ class AbstractKernel(MCMCKernel, ABC):
             minibatch=minibatch_state,
         )
         return state, moved.walker
-
-
-def _as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
-    if step_size is None:
-        return None
-    if callable(step_size):
-        check_number("step_size(0)", step_size(0))
-        return step_size
-    value = check_number(
-        "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."
-    )
-    return partial(_constant, value)
-
-
-def _constant(value: float, count: Any) -> float:
-    return value

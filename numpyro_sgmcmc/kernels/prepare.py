@@ -23,7 +23,12 @@ from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Plain
 from numpyro_sgmcmc.kernels.start import check_params, flatten_params
 from numpyro_sgmcmc.kernels.warn import warn_about_mixing, warn_about_mode
-from numpyro_sgmcmc.preconditioner import AbstractPreconditioner, Identity, check_preconditioner
+from numpyro_sgmcmc.preconditioner import (
+    AbstractLinearMap,
+    AbstractPreconditioner,
+    Identity,
+    check_preconditioner,
+)
 
 
 class Choices(NamedTuple):
@@ -43,7 +48,7 @@ class Prepared(NamedTuple):
     anchor: Anchor | None
     tuned: Tuned
     mode: Mode | None
-    spread: AbstractPreconditioner | None
+    spread: AbstractLinearMap | None
     adaptation: Adaptation | None
 
 
@@ -86,6 +91,7 @@ def prepare(
         return Prepared(gradient, _anchor(mode), tuned, mode, None, None)
     assert mode is not None
     preconditioner = choices.preconditioner or laplace_preconditioner(mode)
+    assert isinstance(preconditioner, AbstractLinearMap)
     adaptation = tune(
         target, key_tune, choices.dynamics, gradients, preconditioner, mode, choices.temperature
     )
@@ -149,6 +155,7 @@ def _friction(
     friction = getattr(choices.dynamics, "friction", 0.0)
     if friction is not None or choices.step_size is None:
         return None
+    assert isinstance(preconditioner, AbstractLinearMap)
     position = start()
     largest, mean = target.run(curvatures, preconditioner, position, key)
     suggestion = suggested_friction(largest, mean, position.size)

@@ -123,7 +123,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         plates = self.structure.plates
         fresh = partial(self.kernel.scheme.init, plates=plates)
         scheme = fresh(key) if is_prng_key(key) else jax.vmap(fresh)(key)
-        return Companion(state.aux, state.gradient, scheme)
+        return Companion(state.aux, state.gradient, state.preconditioner, scheme)
 
     def _advance(
         self, state: RichardsonRombergState, args: tuple, kwargs: dict
@@ -203,7 +203,10 @@ def _unpack(state: RichardsonRombergState) -> list[Level]:
     pairs: list[tuple[Any, Any]] = [(state.z_coarse, state.coarse), (state.z, state)]
     if state.middle is not None:
         pairs.insert(1, (state.z_middle, state.middle))
-    return [Level(Walker(ravel_pytree(z)[0], c.aux, c.gradient), c.minibatch) for z, c in pairs]
+    return [
+        Level(Walker(ravel_pytree(z)[0], c.aux, c.gradient, c.preconditioner), c.minibatch)
+        for z, c in pairs
+    ]
 
 
 def _pack(
@@ -211,7 +214,7 @@ def _pack(
 ) -> RichardsonRombergState:
     """Return the state with these walkers in it."""
     coarse, *middle, fine = [
-        (unravel(walker.position), Companion(walker.aux, walker.gradient, minibatch))
+        (unravel(walker.position), Companion(*walker[1:], minibatch))
         for walker, minibatch in levels
     ]
     state = state._replace(z=fine[0], **fine[1]._asdict(), z_coarse=coarse[0], coarse=coarse[1])

@@ -23,6 +23,7 @@ class SGMCMCState(NamedTuple):
         gradient: the gradient estimator's state, such as the anchor.
         minibatch: the minibatch scheme's state.
         tuned: the numbers that the kernel runs with.
+        preconditioner: the preconditioner's state.
     """
 
     i: jax.Array
@@ -37,6 +38,7 @@ class SGMCMCState(NamedTuple):
     gradient: Any
     minibatch: Any
     tuned: Tuned
+    preconditioner: Any
 
 
 class RichardsonRombergState(NamedTuple):
@@ -62,6 +64,7 @@ class RichardsonRombergState(NamedTuple):
     gradient: Any
     minibatch: Any
     tuned: Tuned
+    preconditioner: Any
     z_halfway: dict[str, jax.Array]
     z_coarse: dict[str, jax.Array]
     coarse: "Companion"
@@ -74,4 +77,5 @@ class Companion(NamedTuple):
 
     aux: Any
     gradient: Any
+    preconditioner: Any
     minibatch: Any

@@ -1,34 +1,18 @@
-"""Preconditioners: a linear map S, with z = S y. Dynamics run in y and never know about it.
+"""Constant linear maps."""
 
-In y the gradient is S' g and a displacement d of y moves z by S d, so dz = -S S' grad U dt +
-sqrt(2) S dW, which leaves exp(-U) invariant for every constant S. S with S S' near the inverse
-Hessian of U makes the posterior near isotropic in y.
-"""
-
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import jax
 import numpy as np
 
-
-class AbstractPreconditioner(ABC):
-    """A constant, invertible linear map S from y to the flat unconstrained position z."""
-
-    @abstractmethod
-    def apply(self, y: jax.Array) -> jax.Array:
-        """Return S y."""
-
-    @abstractmethod
-    def transpose(self, gradient: jax.Array) -> jax.Array:
-        """Return S' g: the gradient in y of a function with gradient g in z."""
+from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPreconditioner
 
 
 @final
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Identity(AbstractPreconditioner):
+class Identity(AbstractLinearMap):
     """S = I."""
 
     def apply(self, y: jax.Array) -> jax.Array:
@@ -43,7 +27,7 @@ class Identity(AbstractPreconditioner):
 @final
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Diagonal(AbstractPreconditioner):
+class Diagonal(AbstractLinearMap):
     """S = diag(scale).
 
     Args:
@@ -65,7 +49,7 @@ class Diagonal(AbstractPreconditioner):
 @final
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Dense(AbstractPreconditioner):
+class Dense(AbstractLinearMap):
     """S = factor, with factor factor' the covariance that whitens, such as a Cholesky factor.
 
     Args:

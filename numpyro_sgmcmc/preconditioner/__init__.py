@@ -1,0 +1,15 @@
+"""Preconditioners: coordinates y, with z = S y, in which the dynamics run without knowing."""
+
+from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPreconditioner
+from numpyro_sgmcmc.preconditioner.linear import Dense, Diagonal, Identity, check_preconditioner
+from numpyro_sgmcmc.preconditioner.rmsprop import RMSProp
+
+__all__ = [
+    "AbstractLinearMap",
+    "AbstractPreconditioner",
+    "Dense",
+    "Diagonal",
+    "Identity",
+    "RMSProp",
+    "check_preconditioner",
+]
