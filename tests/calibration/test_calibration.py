@@ -8,8 +8,8 @@ autocorrelation of draws to 1 %:
 
 - regression: by the exact law of the recursion, which `test_rule` checks;
 - hierarchy: by the same law's first term, h (H + V) / 2 or h V / (2 D), with largest curvature
-  H = 13 and noise V = 21 (fixed point: 12) at the true values, averages over 400 data sets, and
-  smallest curvature 0.8.
+  H = 13 and largest noise V = 21 (fixed point: 9) at the true values, averages over 400 data sets,
+  and smallest curvature 0.8.
 
 15 comparisons at 1e-4 each; keys are fixed.
 """

@@ -1,8 +1,8 @@
 """A test of the tests: each classic bug, put into the library, makes a check of the law fail.
 
 What runs on the mutated library is the very test that passes on the library as it is. Each case
-names the smallest such test that can see the bug. Comparisons fail by 14 standard
-errors and more, where 4 are allowed.
+names the smallest such test that can see the bug. Comparisons fail by 14 standard errors and more,
+where 4 are allowed.
 """
 
 from functools import partial
