@@ -65,7 +65,8 @@ def assert_alike(ours, theirs):
 
 
 @pytest.mark.parametrize(
-    ("h", "batch", "temperature"), [(0.03, BATCH, 1.0), (0.06, BATCH, 1.0), (0.12, None, 0.5)]
+    ("h", "batch", "temperature"),
+    [(0.03, BATCH, 1.0), (0.06, BATCH, 1.0), (0.1, BATCH, 1.0), (0.12, None, 0.5)],
 )
 def test_against_the_reference(h, batch, temperature):
     kernel = SGNHT(linear.model, h, friction=A, temperature=temperature)

@@ -27,8 +27,8 @@ def test_two_levels_are_the_pair():
         np.testing.assert_allclose(pair[: len(joint), : len(joint)], joint, rtol=1e-8, atol=1e-12)
 
 
-def test_walkers_share_a_path():
-    h = 0.02
+@pytest.mark.parametrize("h", [0.01, 0.02, 0.03])
+def test_walkers_share_a_path(h):
     kernel = RichardsonRomberg(SGLD(linear.model, h), levels=3)
     out = run(kernel, DATA, BATCH, key=9, fields=("z_middle",))
     draws = np.concatenate([out["z_coarse"], out["z_middle"], out["z"]], -1)

@@ -18,22 +18,22 @@ from tests.oracles.recursion import Recursion
 
 
 class Rows(NamedTuple):
-    """A one-parameter linear-Gaussian model: each row's gradient is slope (z - mode) + offset."""
+    """A linear-Gaussian model: row i's gradient is slopes[i] (z - mode) + offsets[i]."""
 
     slopes: np.ndarray
     offsets: np.ndarray
 
     @property
-    def hessian(self) -> float:
-        """Curvature of the whole data's potential."""
-        return self.slopes.mean()
+    def hessian(self) -> np.ndarray:
+        """Hessian of the whole data's potential, (d, d)."""
+        return self.slopes.mean(0)
 
 
 def rows_of(posterior) -> Rows:
-    """Return the gradients g_i = prior + N log likelihoods of a posterior of one parameter."""
-    n = len(posterior.row_offsets)
-    slopes = 1 + n * posterior.row_hessians[:, 0, 0]
-    return Rows(slopes, slopes * posterior.mode[0] - n * posterior.row_offsets[:, 0])
+    """Return the gradients g_i = prior + N log likelihoods of a posterior."""
+    n, d = posterior.row_offsets.shape
+    slopes = np.eye(d) + n * posterior.row_hessians
+    return Rows(slopes, slopes @ posterior.mode - n * posterior.row_offsets)
 
 
 def operator(maps: Sequence[np.ndarray], noise: np.ndarray) -> np.ndarray:
@@ -85,7 +85,7 @@ def averaged(cycles: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, np.nda
 
 def block_step(recursion: Recursion, rows: Rows, block: Sequence[int], h: float) -> np.ndarray:
     """Return the operator of a step that sees these rows."""
-    slope, offset = rows.slopes[list(block)].mean(), rows.offsets[list(block)].mean()
-    matrix = recursion.free + slope * recursion.kick @ recursion.look
+    slope, offset = rows.slopes[list(block)].mean(0), rows.offsets[list(block)].mean(0)
+    matrix = recursion.free + recursion.kick @ slope @ recursion.look
     noise = h * recursion.heat @ recursion.heat.T
-    return operator([affine(matrix, offset * recursion.kick[:, 0])], noise)
+    return operator([affine(matrix, recursion.kick @ offset)], noise)

@@ -1,4 +1,4 @@
-"""Exact laws of Langevin dynamics with SVRG and SAGA gradients, one parameter, B rows of N.
+"""Exact laws of Langevin dynamics with SVRG and SAGA gradients, B rows of N.
 
 Both are linear in the walker and what it remembers, given the minibatch:
 
@@ -24,32 +24,39 @@ def minibatches(size: int, batch: int, replace: bool) -> list[tuple[int, ...]]:
     return list(permutations(range(size), batch))
 
 
-def svrg(rows: Rows, batch: int, h: float, period: int, replace: bool = True) -> float:
-    """Return the stationary variance of z, over all steps between renewals."""
+def svrg(rows: Rows, batch: int, h: float, period: int, replace: bool = True) -> np.ndarray:
+    """Return the stationary covariance of z, over all steps between renewals."""
+    d = rows.offsets.shape[1]
+    eye, zero = np.eye(d), np.zeros((d, d))
     maps = []
     for seen in minibatches(len(rows.slopes), batch, replace):
-        slope = rows.slopes[list(seen)].mean()
-        maps.append(affine(np.array([[1 - h * slope, h * (slope - rows.hessian)], [0, 1]]), [0, 0]))
-    step = operator(maps, np.diag([2 * h, 0.0]))
-    renewal = operator([affine(np.array([[1.0, 0.0], [1.0, 0.0]]), [0, 0])], np.zeros((2, 2)))
+        slope = rows.slopes[list(seen)].mean(0)
+        matrix = np.block([[eye - h * slope, h * (slope - rows.hessian)], [zero, eye]])
+        maps.append(affine(matrix, np.zeros(2 * d)))
+    noise = np.diag(np.append(np.full(d, 2 * h), np.zeros(d)))
+    step = operator(maps, noise)
+    renewal = operator(
+        [affine(np.block([[eye, zero], [eye, zero]]), np.zeros(2 * d))], np.zeros((2 * d, 2 * d))
+    )
     cycle = [step @ renewal] + [step] * (period - 1)
-    return averaged([cycle])[1][0, 0]
+    return averaged([cycle])[1][:d, :d]
 
 
-def saga(rows: Rows, batch: int, h: float, replace: bool = True) -> float:
-    """Return the stationary variance of z."""
-    n = len(rows.slopes)
+def saga(rows: Rows, batch: int, h: float, replace: bool = True) -> np.ndarray:
+    """Return the stationary covariance of z."""
+    n, d = rows.offsets.shape
+    size = (n + 1) * d
     maps = []
     for seen in minibatches(n, batch, replace):
-        matrix = np.eye(n + 1)
-        matrix[0, 1:] -= h * rows.slopes / n
+        # Blocks [i, j] of d x d: 0 is the walker, 1 + i the position that row i was last seen at.
+        blocks = np.einsum("ij,kl->ijkl", np.eye(n + 1), np.eye(d))
+        blocks[0, 1:] -= h * rows.slopes / n
         for i in seen:
-            matrix[0, 0] -= h * rows.slopes[i] / batch
-            matrix[0, 1 + i] += h * rows.slopes[i] / batch
+            blocks[0, 0] -= h * rows.slopes[i] / batch
+            blocks[0, 1 + i] += h * rows.slopes[i] / batch
         for i in set(seen):
-            matrix[1 + i] = 0.0
-            matrix[1 + i, 0] = 1.0
-        maps.append(affine(matrix, np.zeros(n + 1)))
-    noise = np.zeros((n + 1, n + 1))
-    noise[0, 0] = 2 * h
-    return averaged([[operator(maps, noise)]])[1][0, 0]
+            blocks[1 + i] = 0.0
+            blocks[1 + i, 0] = np.eye(d)
+        maps.append(affine(blocks.transpose(0, 2, 1, 3).reshape(size, size), np.zeros(size)))
+    noise = np.diag(np.append(np.full(d, 2 * h), np.zeros(n * d)))
+    return averaged([[operator(maps, noise)]])[1][:d, :d]
