@@ -14,7 +14,7 @@ from tests.registry import KERNELS, make
 ROWS, BATCH = 48, 6
 NAMES = list(KERNELS)
 BASES = [name for name, entry in KERNELS.items() if not entry.pair]
-SOME = ["SGLD", "SGHMCSplit(FixedPoint)", "SGRRLD", "RichardsonRomberg(SGHMCSplit)"]
+SOME = ["SGLD", "SGHMCSplit(FixedPoint)", "RichardsonRomberg(SGHMCSplit)"]
 """For what does not depend on the dynamics: either kind of gradient, and of kernel."""
 
 PAIRS = [name for name, entry in KERNELS.items() if entry.pair]
