@@ -4,6 +4,7 @@ import argparse
 import csv
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -87,13 +88,27 @@ def save(name: str, rows: Sequence[Row], figure: Any) -> None:
     plt.close(figure)
 
 
-def run(module: ModuleType, quick: bool) -> list[Finding]:
-    """Measure a figure, write it unless `quick`, print its findings."""
-    name = module.__name__.rsplit(".", 1)[-1]
+def load(name: str) -> list[Row]:
+    """Return the rows of a table that was written."""
+
+    def parsed(text: str) -> int | float | str:
+        for kind in (int, float):
+            with suppress(ValueError):
+                return kind(text)
+        return text
+
+    with (OUTPUT / f"{name}.csv").open(newline="") as file:
+        return [{key: parsed(text) for key, text in row.items()} for row in csv.DictReader(file)]
+
+
+def run(module: ModuleType, options: argparse.Namespace) -> list[Finding]:
+    """Measure a figure or load it, write it unless it is a quick one, print its findings."""
+    # Run as a script, the module's name says nothing.
+    name = Path(str(module.__file__)).stem
     begin = time.perf_counter()
-    rows = module.measure(quick)
+    rows = load(name) if options.redraw else module.measure(options.quick)
     findings = module.findings(rows)
-    if not quick:
+    if not options.quick:
         save(name, rows, module.draw(rows))
     print(f"{name} ({time.perf_counter() - begin:.0f} s)", flush=True)
     for finding in findings:
@@ -101,8 +116,14 @@ def run(module: ModuleType, quick: bool) -> list[Finding]:
     return findings
 
 
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the command line's options."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--quick", action="store_true", help="few runs, nothing written")
+    options.add_argument("--redraw", action="store_true", help="from the tables, no runs")
+    return options
+
+
 def main(module: ModuleType) -> None:
     """Run one figure from the command line."""
-    parser = argparse.ArgumentParser(description=module.__doc__)
-    parser.add_argument("--quick", action="store_true", help="few runs, nothing written")
-    run(module, parser.parse_args().quick)
+    run(module, parser(module.__doc__).parse_args())

@@ -9,16 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.common import Finding, Row, Z, column, main, mean_and_error, select
+from benchmarks.papers.common import Finding, Row, Z, column, main, mean_and_error, select, slope
 from benchmarks.papers.finite_time import exact_errors, fixed_step_bias
-from benchmarks.papers.gaussian import (
-    BATCH,
-    RECURSIONS,
-    UNIT,
-    error_of_square,
-    random_start,
-    runner,
-)
+from benchmarks.papers.gaussian import BATCH, RECURSIONS, UNIT, random_start, runner
+from benchmarks.papers.gaussian import error_of_square as error_of
 from benchmarks.papers.picture import label, legend, line, panels, points
 
 FRICTION = 30.0
@@ -44,12 +38,12 @@ def measure(quick: bool = False) -> list[Row]:
         run = {"start": start, "burn_in": 0, "blocks": BLOCKS, "length": size}
         sampler = runner("splitting", FRICTION)
         fixed = [FIXED * length**-rate for rate in rates]
-        out = error_of_square(sampler(fixed, **run).running())[:, :, -1:]
+        out = error_of(sampler(fixed, **run).running())[:, :, -1:]
         for rate, h, errors in zip(rates, fixed, out, strict=True):
             steps = np.full(length, np.float64(np.float32(h)))
             rows += _rows("fixed", rate, errors, steps, [length])
         if length == max(lengths):
-            out = error_of_square(
+            out = error_of(
                 sampler([DECREASING] * len(rates), exponents=rates, seed=1, **run).running()
             )
             for rate, errors in zip(rates, out, strict=True):
@@ -117,9 +111,16 @@ def findings(rows: list[Row]) -> list[Finding]:
             noisy, smooth = (max(2 * rate, alpha - 1) for rate in (noisy, smooth))
         for what, rate in ((f"B = {BATCH}", noisy), ("exact gradients", smooth)):
             claim = f"{name} falls as L^{theory:.2f} at alpha = {alpha:.2f}, {what}"
-            text = "not measurable at these lengths, see the curves"
+            text, there = "not run", ""
+            mine = select(rows, schedule="fixed", alpha=round(alpha, 4))[-2:]
+            if what.startswith("B") and len(mine) > 1:
+                count, error = column(mine, "L"), column(mine, f"{name}_error")
+                measured, spread = slope(count, column(mine, name), error)
+                exact, _ = slope(count, column(mine, f"{name}_exact"), error)
+                text = f"L^{measured:.2f} ± {spread:.2f}, L = {count.min():,} to {count.max():,}"
+                there = f"L^{exact:.2f} there, "
             holds = abs(rate - theory) < 0.15
-            found.append(Finding(claim, text, f"L^{rate:.2f}, L -> infinity", holds, True))
+            found.append(Finding(claim, text, f"{there}L^{rate:.2f} as L -> infinity", holds, True))
     return found
 
 
@@ -134,8 +135,7 @@ def draw(rows: list[Row]) -> Any:
             points(axis, count, np.abs(column(mine, name)), error, number, f"α = {rate:.2f}")
             line(axis, count, np.abs(column(mine, f"{name}_exact")), number)
         what = {"bias": r"|bias of $\theta^2$|", "mse": r"MSE of $\theta^2$"}[name]
-        schedule = "fixed" if kind == "fixed" else "decreasing"
-        label(axis, f"SGHMC-{schedule[0].upper()}, {schedule} steps", "steps L", what)
+        label(axis, f"SGHMC-{kind[0].upper()}, {kind} steps", "steps L", what)
     legend(figure, axes[0], 6, "exact")
     return figure
 
