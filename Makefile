@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench clean
+.PHONY: help install demo test lint format bench papers clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ format: install ## mend what ruff can mend
 
 bench: install ## measure the cost of a step
 	@$(BIN)/python -m benchmarks.step_cost
+
+papers: install ## draw the papers' figures beside the exact laws (about 20 minutes)
+	@$(BIN)/python -m benchmarks.papers
 
 clean: ## remove virtual environments, caches and build products
 	@rm -rf .venv* build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache

@@ -93,11 +93,12 @@ def findings(rows: list[Row]) -> list[Finding]:
 
 
 def _order(mine: list[Row], integrator: str, batch: int) -> Finding:
-    # Only steps so small that the exact law has its limiting slope there.
+    # Only steps so small that the exact law has its limiting slope there, if that leaves two.
     small = [exact_bias(integrator, h, batch or None) for h in (1e-5, 1e-4)]
     limit = np.log10(small[1] / small[0])
-    settled = [r for r in mine if abs(_local_slope(integrator, r) - limit) < 0.15]
-    seen = [r for r in settled if abs(r["measured"]) > 5 * r["error"]]
+    seen = [r for r in mine if abs(r["measured"]) > 5 * r["error"]]
+    settled = [r for r in seen if abs(_local_slope(integrator, r) - limit) < 0.15]
+    seen = settled if len(settled) > 1 else seen
     order = ORDER[integrator]
     with_what = f"B = {batch}" if batch else "exact gradients"
     claim = f"bias of {INTEGRATORS[integrator]} is of order {order} in h, {with_what}"
@@ -107,7 +108,7 @@ def _order(mine: list[Row], integrator: str, batch: int) -> Finding:
         size, error = column(seen, "step_size"), column(seen, "error")
         measured, spread = slope(size, column(seen, "measured"), error)
         exact, _ = slope(size, column(seen, "exact"), error)
-        text = f"slope {measured:.2f} ± {spread:.2f} for h <= {size.max():g}"
+        text = f"slope {measured:.2f} ± {spread:.2f} for h = {size.min():g} to {size.max():g}"
         there, sound = f"{exact:.2f} there, ", sound and abs(measured - exact) < Z * spread
     text += f" (all points within {score:.1f} errors)"
     holds = abs(limit - order) < 0.15
