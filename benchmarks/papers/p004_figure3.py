@@ -35,7 +35,7 @@ MINIBATCHES = 50
 def measure(quick: bool = False) -> list[Row]:
     """Return the variance, averaged over stationary draws and coordinates, for each N."""
     sizes = (1_000, 3_162) if quick else (1_000, 3_162, 10_000, 31_623, 100_000)
-    methods = ("SGLDFP",) if quick else METHODS
+    methods = ("SGLD",) if quick else METHODS
     return [_measure(n, method, 200 if quick else 400) for n in sizes for method in methods]
 
 
