@@ -88,7 +88,8 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         state = self.kernel.init(rng_key, num_warmup, init_params, model_args, model_kwargs)
         # Each walker goes through its minibatches by itself: an epoch of one is not the other's.
         split = partial(jax.random.split, num=self.levels)
-        keys = split(state.rng_key) if is_prng_key(rng_key) else jax.vmap(split)(state.rng_key).T
+        split = split if is_prng_key(rng_key) else jax.vmap(split, out_axes=1)
+        keys = split(state.rng_key)
         first = [self._companion(state, key) for key in keys[1:]]
         state = RichardsonRombergState(
             *state._replace(rng_key=keys[0]),
