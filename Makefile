@@ -37,11 +37,12 @@ demo: install ## run the example on real flights
 # ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
 # and two test processes doing so at once can fail.
 # Most tests compile for longer than they compute, so XLA optimises less there; the slow ones compute.
+# The papers' figures have a line of their own: make test ARGS="-m papers"
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow"
+	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow and not papers"
 	@$(PYTEST) -m slow
 else
 	@$(PYTEST) $(ARGS)

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 
 from tests.calibration.problems import replicate
 
-REPLICATIONS, DRAWS, BURN_IN = 320, 15, 3
+REPLICATIONS, DRAWS, BURN_IN = 240, 15, 3
 FALSE_FAILURE = 1e-4
 
 

@@ -1,7 +1,7 @@
 """Simulation-based calibration: true values rank uniformly among a kernel's draws.
 
 Step sizes follow a rule. Variances that are off by a share e of the posterior's shift the
-chi-squared statistic of R ranks by about R e^2 / 2. With e = 5 % and R = 320 that is 0.4, nothing
+chi-squared statistic of R ranks by about R e^2 / 2. With e = 5 % and R = 240 that is 0.3, nothing
 beside 15 degrees of freedom (standard deviation 5.5). So h is a round number that keeps the mean of
 e over data sets below 5 % along the worst direction, and `num_steps` brings the
 autocorrelation of draws to 1 %:

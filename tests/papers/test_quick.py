@@ -19,7 +19,7 @@ def test_every_figure_is_found():
 
 
 # A paper's figures share compiled programs, so they are one test.
-@pytest.mark.slow
+@pytest.mark.papers
 @pytest.mark.parametrize("paper", PAPERS)
 def test_figures_agree_with_their_exact_laws(paper):
     off = []
