@@ -17,10 +17,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench papers clean
+.PHONY: help install demo test lint format bench papers calibration clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## make the virtual environment, with everything the other targets need
 
@@ -37,12 +37,12 @@ demo: install ## run the example on real flights
 # ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
 # and two test processes doing so at once can fail.
 # Most tests compile for longer than they compute, so XLA optimises less there; the slow ones compute.
-# The papers' figures have a line of their own: make test ARGS="-m papers"
+# Continuous integration runs what takes long once more: make test ARGS="-m 'papers or long'"
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow and not papers"
+	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow and not papers and not long"
 	@$(PYTEST) -m slow
 else
 	@$(PYTEST) $(ARGS)
@@ -63,6 +63,9 @@ bench: install ## measure the cost of a step
 
 papers: install ## draw the papers' figures beside the exact laws (about 20 minutes)
 	@$(BIN)/python -m benchmarks.papers
+
+calibration: install ## run untuned kernels on nine models, beside NUTS (about 5 minutes)
+	@$(BIN)/python -m benchmarks.calibration
 
 clean: ## remove virtual environments, caches and build products
 	@rm -rf .venv* build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache

@@ -22,8 +22,10 @@ from numpyro_sgmcmc.minibatch import (
     UniformMinibatch,
 )
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity, RMSProp
-from numpyro_sgmcmc.results import Estimate, expectation, summary, to_inference_data
+from numpyro_sgmcmc.results import Estimate, diagnose, expectation, summary, to_inference_data
 from numpyro_sgmcmc.schedule import cyclical, polynomial
+from numpyro_sgmcmc.search import Search, tune
+from numpyro_sgmcmc.verdict import Diagnosis
 
 __version__ = "0.1.0"
 
@@ -41,6 +43,7 @@ __all__ = [
     "SVRGLD",
     "ContiguousMinibatch",
     "Dense",
+    "Diagnosis",
     "Diagonal",
     "Estimate",
     "FixedPoint",
@@ -53,12 +56,15 @@ __all__ = [
     "ReshuffledMinibatch",
     "RichardsonRomberg",
     "SGHMCSplit",
+    "Search",
     "Splitting",
     "SweepMinibatch",
     "UniformMinibatch",
     "cyclical",
+    "diagnose",
     "expectation",
     "polynomial",
     "summary",
     "to_inference_data",
+    "tune",
 ]

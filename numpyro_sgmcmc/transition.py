@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, final
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
@@ -43,6 +44,7 @@ class Transition:
     dynamics: AbstractDynamics
     gradient: AbstractGradient
     preconditioner: AbstractPreconditioner
+    correction: AbstractCorrection | None = None
 
     def query(self, walker: Walker, step_size: jax.Array) -> jax.Array:
         """Return the position at which the gradient is wanted, shape (d,)."""
@@ -55,6 +57,9 @@ class Transition:
         """Return the walker moved by one step with the given gradient in z, shape (d,)."""
         linear = self.preconditioner.at(walker.preconditioner)
         whitened = linear.transpose(gradient)
+        if self.correction is not None:
+            heating = partial(self.dynamics.heating, step_size=step_size)
+            increment = self.correction.reduce(increment, heating)
         displacement, aux = self.dynamics.step(walker.aux, whitened, increment, step_size)
         position = walker.position + linear.apply(displacement)
         drift = self.preconditioner.drift(walker.preconditioner)

@@ -36,9 +36,10 @@ class ExplicitEuler(AbstractDynamics):
         kick = -step_size * gradient + jnp.sqrt(2.0 * self.friction) * increment
         return step_size * aux, (1.0 - self.friction * step_size) * aux + kick
 
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        return jnp.asarray(step_size * noise / (2 * self.friction))
+
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
         raise NotImplementedError("It is run with given step sizes only.")
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:

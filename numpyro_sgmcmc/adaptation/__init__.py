@@ -1,31 +1,48 @@
-"""One-time work before a run: a mode to anchor at, measured curvature and noise, sound numbers."""
+"""One-time work before a run: where the posterior lies, how wide it is, and sound numbers."""
 
-from numpyro_sgmcmc.adaptation.measure import curvatures
-from numpyro_sgmcmc.adaptation.mode import Mode, describe, find_mode, principal_axes
+from numpyro_sgmcmc.adaptation.approximation import Approximation, is_sound, laplace, mean_field
+from numpyro_sgmcmc.adaptation.measure import Curvature, Noise, curvatures
+from numpyro_sgmcmc.adaptation.mode import Mode, describe, find_mode, is_dense, principal_axes
 from numpyro_sgmcmc.adaptation.target import Target, View
 from numpyro_sgmcmc.adaptation.tuning import (
+    TOLERANCE,
     Adaptation,
     Tuned,
+    Wishes,
+    as_correction,
     candidate_gradients,
-    laplace_preconditioner,
+    measured_noise,
     suggested_friction,
-    tune,
     with_friction,
 )
+from numpyro_sgmcmc.adaptation.warmup import POINTS, WarmedUp, anchor_at, warm_up
 
 __all__ = [
+    "POINTS",
+    "TOLERANCE",
     "Adaptation",
+    "Approximation",
+    "Curvature",
     "Mode",
+    "Noise",
     "Target",
     "Tuned",
     "View",
+    "WarmedUp",
+    "Wishes",
+    "anchor_at",
+    "as_correction",
     "candidate_gradients",
     "curvatures",
     "describe",
     "find_mode",
-    "laplace_preconditioner",
+    "is_dense",
+    "is_sound",
+    "laplace",
+    "mean_field",
+    "measured_noise",
     "principal_axes",
     "suggested_friction",
-    "tune",
+    "warm_up",
     "with_friction",
 ]

@@ -1,66 +1,110 @@
 """Measured curvature and gradient noise, in a preconditioner's coordinates."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.adaptation.target import View
+from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 
 POWER_STEPS = 25
-NOISE_DRAWS = 128
+NOISE_DRAWS = 2_048
+"""Minibatches whose gradients make a dense covariance."""
+
+WIDE_NOISE_DRAWS = 128
+"""The same in high dimension, where they are all kept at once."""
+
 NOISE_BATCH = 16
+DENSE_NOISE = 500
+"""Up to this dimension the noise's whole covariance is formed."""
+
+
+class Noise(NamedTuple):
+    """Covariance V of S' g over minibatches: its largest eigenvalue, and what corrects for it."""
+
+    largest: jax.Array
+    correction: AbstractCorrection
+
+
+class Curvature(NamedTuple):
+    """Largest eigenvalue (in modulus) of S' H S, and its mean eigenvalue."""
+
+    largest: jax.Array
+    mean: jax.Array
 
 
 def curvatures(
     view: View, preconditioner: AbstractLinearMap, position: jax.Array, key: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Return the largest eigenvalue (in modulus) of S' H S and an estimate of its mean eigenvalue.
+) -> Curvature:
+    """Return the curvature at a position: of all rows where they are few, else of a large sample.
 
-    Power iteration on Hessian-vector products over blocks of the data; the mean is v' S' H S v / d
-    for the random signs v that it starts from (Hutchinson).
+    Power iteration on Hessian-vector products; the mean is v' S' H S v / d for the random signs v
+    that it starts from (Hutchinson).
     """
     tiny = jnp.finfo(position.dtype).tiny
+    key_signs, key_rows = jax.random.split(key)
+    rows = view.many_rows(key_rows)
 
     def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         vector, _, mean = carry
-        moved = view.hessian_product(position, preconditioner.apply(vector))
+        moved = view.hessian_product_over(position, preconditioner.apply(vector), rows)
         image = preconditioner.transpose(moved)
         # The image of a unit vector is never longer than the largest modulus, and grows towards it.
         norm = jnp.linalg.norm(image)
         mean = jnp.where(count == 0, vector @ image, mean)
         return image / jnp.maximum(norm, tiny), norm, mean
 
-    signs = jax.random.rademacher(key, position.shape, position.dtype)
+    signs = jax.random.rademacher(key_signs, position.shape, position.dtype)
     zero = jnp.zeros((), position.dtype)
     start = (signs / jnp.sqrt(position.size).astype(position.dtype), zero, zero)
     _, largest, mean = jax.lax.fori_loop(0, POWER_STEPS, body, start)
-    return largest, mean
+    return Curvature(largest, mean)
 
 
 def gradient_noise(
     view: View,
     gradient: AbstractGradient,
-    anchor: Anchor,
+    anchor: Anchor | None,
     last_seen: jax.Array,
     preconditioner: AbstractLinearMap,
-    position: jax.Array,
+    points: jax.Array,
     key: jax.Array,
-) -> jax.Array:
-    """Return the largest eigenvalue V of the covariance of S' g over minibatches at a position.
+) -> Noise:
+    """Return the covariance of S' g over minibatches, its mean over the positions (points, d).
 
-    From the Gram matrix of centred draws, whose eigenvalues are those of the sample covariance at
-    any dimension. With few draws it errs upwards, which is the safe side for a step size. The
+    Dense up to 500 dimensions. Above, its diagonal, and the largest eigenvalue from the Gram matrix
+    of the draws: with few draws that errs upwards, which is the safe side for a step size. The
     estimator's state is that of a walker that was last at `last_seen`.
     """
+    dimension = points.shape[1]
+    is_dense = dimension <= DENSE_NOISE
+    each = max(2, (NOISE_DRAWS if is_dense else WIDE_NOISE_DRAWS) // len(points))
     state = gradient.init(view, last_seen, anchor)
 
-    def draw(key: jax.Array) -> jax.Array:
-        estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
-        return preconditioner.transpose(estimate.gradient)
+    def centred(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        position, key = inputs
 
-    keys = jax.random.split(key, NOISE_DRAWS)
-    draws = jax.lax.map(draw, keys, batch_size=NOISE_BATCH)
-    centred = draws - draws.mean(0)
-    gram = centred @ centred.T / (NOISE_DRAWS - 1)
-    return jnp.maximum(jnp.linalg.eigvalsh(gram)[-1], 0.0)
+        def draw(key: jax.Array) -> jax.Array:
+            estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
+            return preconditioner.transpose(estimate.gradient)
+
+        draws = jax.lax.map(draw, jax.random.split(key, each), batch_size=NOISE_BATCH)
+        return (draws - draws.mean(0)) / jnp.sqrt(len(points) * (each - 1.0))
+
+    inputs = (points, jax.random.split(key, len(points)))
+    if is_dense:
+
+        def add(total: jax.Array, one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            draws = centred(one)
+            return total + draws.T @ draws, None
+
+        covariance, _ = jax.lax.scan(add, jnp.zeros((dimension, dimension), points.dtype), inputs)
+        variances, axes = jnp.linalg.eigh(covariance)
+        variances = jnp.maximum(variances, 0.0)
+        return Noise(variances[-1], DenseCorrection(variances, axes))
+    draws = jax.lax.map(centred, inputs).reshape(-1, dimension)
+    correction = DiagonalCorrection(jnp.sum(draws**2, axis=0))
+    return Noise(jnp.maximum(jnp.linalg.eigvalsh(draws @ draws.T)[-1], 0.0), correction)

@@ -24,6 +24,9 @@ HESSIAN_COLUMNS = 32
 ROWS_AT_ONCE = 1_024
 """Rows whose gradients are taken at once."""
 
+MANY_ROWS = 4_096
+"""Rows that stand for the whole data where a curvature need not be exact."""
+
 
 @final
 @dataclass(eq=False)
@@ -85,6 +88,20 @@ class View:
         indices, _ = self.scheme.draw(key_rows, jnp.zeros((), jnp.int32), plates, state)
         return Minibatch(indices, key_density if self.structure.is_random else None)
 
+    def many_rows(self, key: jax.Array, rows: int = MANY_ROWS) -> Minibatch:
+        """Return all rows of plates that have few, and a large sample of the others' rows."""
+        key_density, *keys = jax.random.split(key, len(self.plates) + 1)
+        indices = {}
+        for group in self.structure.groups:
+            most = int(rows ** (1 / len(group)))
+            for name in group:
+                size, k = self.plates[name].size, keys[len(indices)]
+                if size <= most:
+                    indices[name] = jnp.arange(size)
+                else:
+                    indices[name] = jax.random.randint(k, (most,), 0, size, jnp.int32)
+        return Minibatch(indices, key_density if self.structure.is_random else None)
+
     def over(self, fn: Callable[[Minibatch], Any]) -> Any:
         """Return what `fn` of all rows would be, for `fn` linear in U."""
         key = jax.random.key(0) if self.structure.is_random else None
@@ -106,12 +123,14 @@ class View:
 
     def hessian_product(self, position: jax.Array, vector: jax.Array) -> jax.Array:
         """Return H v."""
+        return self.over(partial(self.hessian_product_over, position, vector))
 
-        def product(minibatch: Minibatch) -> jax.Array:
-            gradient = partial(jax.grad(self.potential), minibatch=minibatch)
-            return jax.jvp(gradient, (position,), (vector,))[1]
-
-        return self.over(product)
+    def hessian_product_over(
+        self, position: jax.Array, vector: jax.Array, minibatch: Minibatch
+    ) -> jax.Array:
+        """Return the estimate of H v from some rows."""
+        gradient = partial(jax.grad(self.potential), minibatch=minibatch)
+        return jax.jvp(gradient, (position,), (vector,))[1]
 
     def second_order(self, position: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Return U, grad U and the symmetrised Hessian (d, d), in one pass."""

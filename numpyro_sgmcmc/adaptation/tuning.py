@@ -1,28 +1,38 @@
-"""Sound values for what the user left open: preconditioner, friction, gradient and step size."""
+"""Sound values for what the user left open: friction, gradient, noise correction, step size."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import sqrt
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.adaptation.measure import curvatures, gradient_noise
-from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_axes
-from numpyro_sgmcmc.adaptation.target import Target
+from numpyro_sgmcmc.adaptation.measure import (
+    DENSE_NOISE,
+    Curvature,
+    Noise,
+    curvatures,
+    gradient_noise,
+)
+from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner, Dense, Diagonal
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner
 
 TOLERANCE = 0.1
-"""Relative error of a variance that the chosen step size may cause: 5 % of a standard deviation."""
+"""Relative error of a variance that the chosen step size may cause, half of it by gradient noise:
+5 % of a standard deviation."""
+
+CORRECTED_SHARE = 0.3
+"""Largest share of the increment that gradient noise may stand for under a noise correction: that
+share's own relative error, from its measurement, then is what reaches the variance."""
 
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""
 
-TYPICAL_POINTS = 2
+CURVATURE_POINTS = 4
 
 
 class Tuned(NamedTuple):
@@ -31,6 +41,7 @@ class Tuned(NamedTuple):
     step_size: jax.Array | None
     friction: jax.Array | None
     preconditioner: AbstractPreconditioner
+    correction: AbstractCorrection | None = None
 
 
 class Adaptation(NamedTuple):
@@ -41,10 +52,14 @@ class Adaptation(NamedTuple):
         step_size: h.
         friction: D, None for dynamics without.
         curvature: the largest curvature of U found near the mode.
-        smallest_curvature: the smallest curvature at the mode, None where it is not known.
-        noise: the largest eigenvalue of the gradient noise's covariance at typical points.
+        smallest_curvature: the smallest curvature there, None where it is not known.
+        noise: the largest eigenvalue V of the gradient noise's covariance at typical points.
+        share: heating by that noise as a share of the increment, h V / (2 D) (Langevin: h V / 2).
+        correction: the noise correction in use, None without.
         relaxation_steps: transitions in which the slowest mode forgets its start; that of the mean
             curvature where the smallest is not known, which is too optimistic.
+        windows: warm-up windows that preconditioner and anchor come from; 0 where those are of a
+            Gaussian approximation at the mode.
     """
 
     gradient: AbstractGradient
@@ -53,15 +68,38 @@ class Adaptation(NamedTuple):
     curvature: jax.Array
     smallest_curvature: jax.Array | None
     noise: jax.Array
+    share: jax.Array
+    correction: AbstractCorrection | None
     relaxation_steps: jax.Array
+    windows: int = 0
+
+    def __str__(self) -> str:
+        """Return what was chosen and why, in one line."""
+        friction = "" if self.friction is None else f", friction {float(self.friction):.3g}"
+        taken = "left in" if self.correction is None else "taken out of the injected noise"
+        return (
+            f"{type(self.gradient).__name__} gradient, step size {float(self.step_size):.3g}"
+            f"{friction}: curvature {float(self.curvature):.3g}, gradient noise"
+            f" {float(self.noise):.3g} in whitened units, {float(self.share):.1%} of the injected"
+            f" noise, {taken}; about {float(self.relaxation_steps):,.0f} transitions for an"
+            f" independent draw; {self.windows} windows."
+        )
 
 
-def laplace_preconditioner(mode: Mode) -> AbstractLinearMap:
-    """Return S with S S' the inverse Hessian at the mode, or of its diagonal in high dimension."""
-    if not mode.is_dense:
-        return Diagonal(conditional_scale(mode.hessian))
-    scale, axes = principal_axes(mode.hessian)
-    return Dense(axes * scale)
+class Wishes(NamedTuple):
+    """What a user chose of what is tuned here.
+
+    Attributes:
+        dynamics: with or without its friction.
+        gradients: estimators to choose from, the favourite first.
+        noise_correction: "diagonal", "dense", False for none, or None: where noise limits h.
+        temperature: T.
+    """
+
+    dynamics: AbstractDynamics
+    gradients: Sequence[AbstractGradient]
+    noise_correction: str | bool | None
+    temperature: float
 
 
 def with_friction(dynamics: Any, friction: Any) -> Any:
@@ -74,39 +112,54 @@ def with_friction(dynamics: Any, friction: Any) -> Any:
 def tune(
     target: Target,
     key: jax.Array,
-    dynamics: AbstractDynamics,
-    gradients: Sequence[AbstractGradient],
+    wishes: Wishes,
     preconditioner: AbstractLinearMap,
-    mode: Mode,
-    temperature: float,
+    anchor: Anchor,
+    points: jax.Array,
+    smallest_curvature: jax.Array | None = None,
+    caution: float = 1.0,
 ) -> Adaptation:
     """Choose the gradient of least noise, the friction, and the largest sound step size.
 
-    Curvature and noise are the largest seen at the mode and at draws of the Gaussian approximation
-    there, where a run will spend its time.
+    Args:
+        target: the model bound to its data.
+        key: key of the measurements.
+        wishes: what the user chose.
+        preconditioner: the map that the kernel runs with.
+        anchor: the fixed point of estimators that need one.
+        points: positions where a run will spend its time, (points, d).
+        smallest_curvature: in the preconditioner's coordinates, where it is known.
+        caution: multiplies the step size; below 1 where larger ones were seen to diverge.
     """
-    key_points, key_curvature, key_noise = jax.random.split(key, 3)
-    points = _typical_points(key_points, mode, preconditioner, temperature)
-    largest, mean = zip(
-        *(target.run(curvatures, preconditioner, z, key_curvature) for z in points), strict=True
-    )
-    curvature = _largest_finite(largest)
-    friction = suggested_friction(curvature, mean[0], mode.position.size)
-    dynamics = with_friction(dynamics, friction)
+    key_curvature, key_noise = jax.random.split(key)
+    temperature = wishes.temperature
+    some = points[:: max(1, len(points) // CURVATURE_POINTS)]
+    curvature, mean = target.run(_curvature_at, preconditioner, some, key_curvature)
+    friction = suggested_friction(curvature, mean, points.shape[1])
+    dynamics = with_friction(wishes.dynamics, friction)
     gradient, noise = _least_noisy(
-        target, key_noise, gradients, preconditioner, mode, points, curvature
+        target, key_noise, wishes.gradients, preconditioner, anchor, points, curvature
     )
-    heat = noise / temperature if temperature > 0 else jnp.zeros_like(noise)
-    h = dynamics.largest_step_size(curvature, heat, TOLERANCE)
-    smallest = _smallest_curvature(mode, preconditioner)
+    unit_heat = dynamics.heating(noise.largest, 1.0) / max(temperature, 1e-30)
+    unit_heat = unit_heat if temperature > 0 else jnp.zeros_like(unit_heat)
+    smooth = dynamics.largest_step_size(curvature, TOLERANCE / 2)
+    correction = None
+    if target.minibatch.is_independent:
+        correction = _correction(wishes, noise, smooth * unit_heat)
+    most = TOLERANCE / 2 if correction is None else CORRECTED_SHARE
+    tiny = jnp.finfo(points.dtype).tiny
+    h = caution * jnp.minimum(smooth, most / jnp.maximum(unit_heat, tiny))
+    slowest = mean if smallest_curvature is None else smallest_curvature
     return Adaptation(
         gradient=gradient,
-        step_size=h.astype(mode.position.dtype),
-        friction=_as_array(getattr(dynamics, "friction", None), mode.position.dtype),
+        step_size=h.astype(points.dtype),
+        friction=_as_array(getattr(dynamics, "friction", None), points.dtype),
         curvature=curvature,
-        smallest_curvature=smallest,
-        noise=noise,
-        relaxation_steps=dynamics.relaxation_steps(mean[0] if smallest is None else smallest, h),
+        smallest_curvature=smallest_curvature,
+        noise=noise.largest,
+        share=h * unit_heat,
+        correction=correction,
+        relaxation_steps=dynamics.relaxation_steps(slowest, h),
     )
 
 
@@ -115,26 +168,55 @@ def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> j
     return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
 
 
-def _typical_points(
-    key: jax.Array, mode: Mode, preconditioner: AbstractLinearMap, temperature: float
-) -> list[jax.Array]:
-    laplace = laplace_preconditioner(mode)
-    z = mode.position
-    noise = sqrt(temperature) * jax.random.normal(key, (TYPICAL_POINTS, z.size), z.dtype)
-    return [z, *(z + laplace.apply(one) for one in noise)]
+def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:
+    """Return measured noise as a correction of this kind; a diagonal is taken of a dense one.
+
+    Raises:
+        ValueError: where a dense one was not measured, in high dimension.
+    """
+    found = noise.correction
+    if isinstance(found, DenseCorrection) and kind == "dense":
+        return DenseCorrection(found.variances / temperature, found.axes)
+    if isinstance(found, DenseCorrection):
+        return DiagonalCorrection(found.axes**2 @ found.variances / temperature)
+    assert isinstance(found, DiagonalCorrection)
+    if kind == "dense":
+        raise ValueError(
+            f"Expected at most {DENSE_NOISE} parameters with a dense noise correction;"
+            f' got {found.variances.size}. Use noise_correction="diagonal".'
+        )
+    return DiagonalCorrection(found.variances / temperature)
 
 
-def _smallest_curvature(mode: Mode, preconditioner: AbstractLinearMap) -> jax.Array | None:
-    if not mode.is_dense:
+def candidate_gradients() -> tuple[AbstractGradient, ...]:
+    """Return the estimators to choose from where the user names none, the favourite first."""
+    return FixedPoint(), Plain()
+
+
+def _curvature_at(
+    view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
+) -> Curvature:
+    def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
+        return curvatures(view, preconditioner, *inputs)
+
+    found = jax.lax.map(one, (points, jax.random.split(key, len(points))))
+    finite = jnp.where(jnp.isfinite(found.largest), found.largest, 0.0)
+    mean = jnp.where(jnp.isfinite(found.mean), found.mean, 0.0)
+    return Curvature(jnp.max(finite), jnp.mean(mean))
+
+
+def _correction(wishes: Wishes, noise: Noise, share: jax.Array) -> AbstractCorrection | None:
+    kind = wishes.noise_correction
+    silent = not isinstance(share, Tracer) and float(noise.largest) == 0
+    if kind is False or wishes.temperature == 0 or silent:
         return None
-    rows = jax.vmap(preconditioner.transpose)(mode.hessian)
-    curvatures = jnp.linalg.eigvalsh(jax.vmap(preconditioner.transpose)(rows.T))
-    return jnp.maximum(curvatures[0], jnp.finfo(curvatures.dtype).eps * curvatures[-1])
-
-
-def _largest_finite(values: Sequence[jax.Array]) -> jax.Array:
-    stacked = jnp.stack(list(values))
-    return jnp.max(jnp.where(jnp.isfinite(stacked), stacked, 0.0))
+    if kind is None:
+        needless = isinstance(share, Tracer) or float(share) <= TOLERANCE / 2
+        if needless or not isinstance(noise.correction, DenseCorrection):
+            return None
+        kind = "dense"
+    assert isinstance(kind, str)
+    return as_correction(kind, noise, wishes.temperature)
 
 
 def _least_noisy(
@@ -142,35 +224,42 @@ def _least_noisy(
     key: jax.Array,
     gradients: Sequence[AbstractGradient],
     preconditioner: AbstractLinearMap,
-    mode: Mode,
-    points: Sequence[jax.Array],
+    anchor: Anchor,
+    points: jax.Array,
     curvature: jax.Array,
-) -> tuple[AbstractGradient, jax.Array]:
+) -> tuple[AbstractGradient, Noise]:
     if not target.structure.plates and not target.structure.is_random:
-        return gradients[0], jnp.zeros_like(curvature)
-    best: tuple[AbstractGradient, jax.Array] | None = None
+        zero = jnp.zeros(points.shape[1], points.dtype)
+        return gradients[0], Noise(jnp.zeros_like(curvature), DiagonalCorrection(zero))
+    best: tuple[AbstractGradient, Noise] | None = None
     for gradient in gradients:
-
-        def measure(view: Any, *inputs: Any, gradient: AbstractGradient = gradient) -> jax.Array:
-            return gradient_noise(view, gradient, *inputs)
-
-        name = (gradient_noise, type(gradient))
-        # Estimators that follow the walker are measured as if they had last seen a typical point.
-        inputs = (Anchor(*mode[:3]), points[-1], preconditioner)
-        noise = _largest_finite([target.run(measure, *inputs, z, key, name=name) for z in points])
+        noise = measured_noise(target, key, gradient, preconditioner, anchor, points)
         # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
         # So it does where its noise is below the curvature and does not limit the step size.
-        if isinstance(noise, Tracer) or float(noise) <= float(curvature):
+        if isinstance(noise.largest, Tracer) or float(noise.largest) <= float(curvature):
             return gradient, noise
-        if best is None or float(noise) < float(best[1]):
+        if best is None or float(noise.largest) < float(best[1].largest):
             best = gradient, noise
     assert best is not None
     return best
 
 
-def candidate_gradients() -> tuple[AbstractGradient, ...]:
-    """Return the estimators to choose from where the user names none, the favourite first."""
-    return FixedPoint(), Plain()
+def measured_noise(
+    target: Target,
+    key: jax.Array,
+    gradient: AbstractGradient,
+    preconditioner: AbstractLinearMap,
+    anchor: Anchor | None,
+    points: jax.Array,
+) -> Noise:
+    """Return the gradient noise of an estimator, at typical points and in whitened coordinates."""
+
+    def measure(view: Any, *inputs: Any) -> Noise:
+        return gradient_noise(view, gradient, *inputs)
+
+    # Estimators that follow the walker are measured as if they had last seen a typical point.
+    inputs = (anchor, points[-1], preconditioner, points, key)
+    return target.run(measure, *inputs, name=(gradient_noise, type(gradient)))
 
 
 def _as_array(value: Any, dtype: Any) -> jax.Array | None:

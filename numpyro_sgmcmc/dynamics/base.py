@@ -1,7 +1,7 @@
 """Interface of dynamics: how gradient and noise become a displacement."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 from jax.typing import ArrayLike
@@ -13,7 +13,12 @@ class AbstractDynamics(ABC):
     Dynamics never see the position: they turn a gradient (d,) and a Brownian increment
     ~ N(0, T h I) (d,) into a displacement (d,). The temperature T reaches them only through the
     increment and the first momentum.
+
+    Attributes:
+        has_momentum: whether there is a kinetic temperature.
     """
+
+    has_momentum: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Any:
@@ -30,14 +35,28 @@ class AbstractDynamics(ABC):
         """Return the displacement of one step, and the next auxiliary variables."""
 
     @abstractmethod
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
-        """Return the largest step size whose relative error of a variance is about `tolerance`.
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        """Return the variance that gradient noise adds to a step, over that of its increment.
 
-        To leading order, half of the tolerance for the discretisation at `curvature` (the largest
-        eigenvalue of the Hessian), half for gradient noise of covariance up to `noise`.
+        For gradient noise of variance `noise` and T = 1: to leading order the relative excess of
+        the stationary variance, and the share of the increment that a noise correction leaves out.
         """
+
+    @abstractmethod
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
+        """Return the largest step size that changes no variance by more than about `tolerance`.
+
+        To leading order, at `curvature` (the largest eigenvalue of the Hessian), with exact
+        gradients; `heating` says what their noise adds.
+        """
+
+    def linearised(self) -> "AbstractDynamics":
+        """Return the dynamics whose step is linear and has this one's law on a Gaussian."""
+        return self
+
+    def kinetic_temperature(self, aux: Any) -> jax.Array | None:
+        """Return p . p / d, whose mean is T, or None for dynamics without a momentum."""
+        return None
 
     @abstractmethod
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
@@ -35,6 +35,7 @@ class Hamiltonian(AbstractDynamics):
     """
 
     friction: Any = None
+    has_momentum: ClassVar[bool] = True
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""
@@ -52,14 +53,18 @@ class Hamiltonian(AbstractDynamics):
         momentum = (1.0 - self.friction * step_size) * aux + kick
         return step_size * momentum, momentum
 
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
-        """Return the smaller of h with h^2 lambda / (4 - 2 D h) and h V / (2 D) half of it each."""
-        half = tolerance / 2
-        root = jnp.sqrt((half * self.friction) ** 2 + 4 * half * curvature)
-        smooth = (root - half * self.friction) / curvature
-        return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        """Return h V / (2 D): h^2 V beside 2 D h."""
+        return jnp.asarray(step_size * noise / (2 * self.friction))
+
+    def kinetic_temperature(self, aux: jax.Array) -> jax.Array:
+        """Return p . p / d."""
+        return mean_square(aux)
+
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
+        """Return h with h^2 lambda / (4 - 2 D h) = tolerance."""
+        root = jnp.sqrt((tolerance * self.friction) ** 2 + 4 * tolerance * curvature)
+        return (root - tolerance * self.friction) / curvature
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the steps of the slower of the mode's two decay rates."""
@@ -71,9 +76,9 @@ def equilibrium_momentum(key: jax.Array, position: jax.Array, temperature: float
     return sqrt(temperature) * jax.random.normal(key, position.shape, position.dtype)
 
 
-def noise_limit(friction: Any, noise: ArrayLike, tolerance: float) -> jax.Array:
-    """Return h with h V / (2 D) = tolerance: gradient noise heats the momentum by that much."""
-    return 2.0 * friction * tolerance / jnp.maximum(jnp.asarray(noise), jnp.finfo(float).tiny)
+def mean_square(momentum: jax.Array) -> jax.Array:
+    """Return p . p / d, zero without parameters."""
+    return momentum @ momentum / max(momentum.size, 1)
 
 
 def underdamped_relaxation(friction: Any, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:

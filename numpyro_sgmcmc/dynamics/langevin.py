@@ -39,11 +39,13 @@ class Langevin(AbstractDynamics):
         """Return -h g + sqrt(2) dW."""
         return -step_size * gradient + sqrt(2.0) * increment, aux
 
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
-        """Return h with h (V + lambda) / 2 = tolerance, from the stationary variance above."""
-        return jnp.asarray(2.0 * tolerance / (noise + curvature))
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        """Return h V / 2: h^2 V beside 2 h."""
+        return jnp.asarray(step_size * noise / 2)
+
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
+        """Return h with h lambda / 2 = tolerance, from the stationary variance above."""
+        return jnp.asarray(2.0 * tolerance / jnp.asarray(curvature))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return 1 / (h lambda)."""

@@ -1,7 +1,7 @@
 """Underdamped Langevin dynamics whose friction is a thermostat (SGNHT)."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -10,9 +10,10 @@ from jax.typing import ArrayLike
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import (
     equilibrium_momentum,
-    noise_limit,
+    mean_square,
     underdamped_relaxation,
 )
+from numpyro_sgmcmc.dynamics.splitting import Splitting
 
 
 class Thermostat(NamedTuple):
@@ -50,6 +51,7 @@ class NoseHoover(AbstractDynamics):
     """
 
     friction: Any = None
+    has_momentum: ClassVar[bool] = True
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Thermostat:
         """Return a momentum ~ N(0, T I) and the friction's mean without gradient noise, A."""
@@ -76,16 +78,21 @@ class NoseHoover(AbstractDynamics):
         displacement = half * (aux.momentum + momentum)
         return displacement, Thermostat(momentum, friction, aux.temperature)
 
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
-        """Return `Splitting`'s, as if the thermostat took away nothing of the noise.
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        """Return h V / (2 D): h^2 V beside 2 D h."""
+        return jnp.asarray(step_size * noise / (2 * self.friction))
 
-        It does only where noise is isotropic in the preconditioner's coordinates.
-        """
-        half = tolerance / 2
-        smooth = jnp.sqrt(half / (curvature / 4 + self.friction**2 / 6))
-        return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
+    def linearised(self) -> Splitting:
+        """Return the splitting of the same friction: its law where gradients have no noise."""
+        return Splitting(self.friction)
+
+    def kinetic_temperature(self, aux: Thermostat) -> jax.Array:
+        """Return p . p / d."""
+        return mean_square(aux.momentum)
+
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
+        """Return `Splitting`'s."""
+        return jnp.sqrt(2 * tolerance / (curvature / 4 + self.friction**2 / 6))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the steps of the slower of the mode's two decay rates, at friction A."""
@@ -94,4 +101,4 @@ class NoseHoover(AbstractDynamics):
 
 def _excess(momentum: jax.Array, temperature: jax.Array) -> jax.Array:
     """Return the kinetic temperature p . p / d less the target's."""
-    return momentum @ momentum / max(momentum.size, 1) - temperature
+    return mean_square(momentum) - temperature

@@ -1,7 +1,7 @@
 """Underdamped Langevin dynamics (SGHMC) by symmetric splitting."""
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import (
     equilibrium_momentum,
-    noise_limit,
+    mean_square,
     underdamped_relaxation,
 )
 
@@ -41,6 +41,7 @@ class Splitting(AbstractDynamics):
     """
 
     friction: Any = None
+    has_momentum: ClassVar[bool] = True
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""
@@ -59,17 +60,21 @@ class Splitting(AbstractDynamics):
         momentum = damp * (damp * aux + kick)
         return 0.5 * step_size * (aux + momentum), momentum
 
-    def largest_step_size(
-        self, curvature: ArrayLike, noise: ArrayLike, tolerance: float
-    ) -> jax.Array:
-        """Return the smaller of h with h^2 (lambda / 4 + D^2 / 6) and h V / (2 D) half of it each.
+    def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
+        """Return h V / (2 D): h^2 V beside 2 D h."""
+        return jnp.asarray(step_size * noise / (2 * self.friction))
 
-        The first bounds the momentum's error, which is the larger one on a Gaussian: elsewhere part
-        of it reaches the position.
+    def kinetic_temperature(self, aux: jax.Array) -> jax.Array:
+        """Return p . p / d."""
+        return mean_square(aux)
+
+    def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
+        """Return h with h^2 (lambda / 4 + D^2 / 6) = 2 tolerance.
+
+        This bounds half of the momentum's error, the larger one on a Gaussian; the position's is
+        (D h)^2 / 24 there, but elsewhere part of the momentum's reaches it.
         """
-        half = tolerance / 2
-        smooth = jnp.sqrt(half / (curvature / 4 + self.friction**2 / 6))
-        return jnp.minimum(smooth, noise_limit(self.friction, noise, half))
+        return jnp.sqrt(2 * tolerance / (curvature / 4 + self.friction**2 / 6))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the steps of the slower of the mode's two decay rates."""

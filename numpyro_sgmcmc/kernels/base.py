@@ -3,8 +3,7 @@
 from abc import ABC
 from collections.abc import Callable
 from functools import partial
-from math import sqrt
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, with_fric
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
-from numpyro_sgmcmc.kernels.options import as_schedule, check_fits
+from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
 from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.start import (
@@ -29,7 +28,6 @@ from numpyro_sgmcmc.kernels.start import (
     is_finite_start,
 )
 from numpyro_sgmcmc.kernels.state import SGMCMCState
-from numpyro_sgmcmc.kernels.stepper import Stepper
 from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
 from numpyro_sgmcmc.potential import (
@@ -39,6 +37,7 @@ from numpyro_sgmcmc.potential import (
     stochastic_potential,
 )
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker, keep_if
 
 
@@ -56,6 +55,9 @@ class AbstractKernel(MCMCKernel, ABC):
         temperature: T, multiplies the variance of the noise; 0 is optimisation.
         minibatch: minibatch scheme; None is `UniformMinibatch()`.
         preconditioner: a constant linear map; None is the identity where `step_size` is given.
+        noise_correction: "diagonal" or "dense" takes the measured gradient noise out of the
+            injected noise (see `correction`); None does so where `step_size` is None and noise
+            would limit it; False never does.
         num_steps: transitions in one MCMC iteration (thinning without storing).
         init_strategy: NumPyro's, for the start of a chain or of the search for a mode.
 
@@ -79,6 +81,7 @@ class AbstractKernel(MCMCKernel, ABC):
         temperature: float = 1.0,
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
         num_steps: int = 1,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
@@ -103,6 +106,8 @@ class AbstractKernel(MCMCKernel, ABC):
             )
             check_fits(preconditioner, dynamics, step_size)
         self._preconditioner = preconditioner
+        check_correction(noise_correction, preconditioner, minibatch, self._temperature)
+        self._noise_correction = noise_correction
         self._num_steps = check_count("num_steps", num_steps)
         self._init_strategy = check_callable(
             "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
@@ -122,6 +127,28 @@ class AbstractKernel(MCMCKernel, ABC):
         return self._target.structure
 
     @property
+    def target(self) -> Target:
+        """The model bound to its data, known once `init` has run."""
+        assert self.structure is not None and self._target is not None
+        return self._target
+
+    @property
+    def prepared(self) -> Prepared:
+        """What the run started from, known once `init` has run."""
+        assert self._prepared is not None
+        return self._prepared
+
+    @property
+    def dynamics(self) -> AbstractDynamics:
+        """The dynamics as they were chosen, perhaps without their friction."""
+        return self._dynamics
+
+    @property
+    def temperature(self) -> float:
+        """T."""
+        return self._temperature
+
+    @property
     def num_steps(self) -> int:
         """Transitions in one MCMC iteration."""
         return self._num_steps
@@ -135,7 +162,8 @@ class AbstractKernel(MCMCKernel, ABC):
     def default_fields(self) -> tuple[str, ...]:
         """Fields of the state that `MCMC` always collects."""
         varying = () if self._constant_step_size else ("step_size", "weight")
-        return (self.sample_field, "potential_energy", "diverging", *varying)
+        moving = ("kinetic_temperature",) if self._dynamics.has_momentum else ()
+        return (self.sample_field, "potential_energy", "diverging", *varying, *moving)
 
     @property
     def _sample_fn(self) -> Target | None:
@@ -168,9 +196,9 @@ class AbstractKernel(MCMCKernel, ABC):
         bad_arguments = non_finite_arguments(model_args, kwargs)
         prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments)
         first = partial(self._first_states, single=single)
-        inputs = prepared._replace(gradient=None, adaptation=None)
+        inputs = (prepared.anchor, prepared.tuned, prepared.believed)
         name = ("first state", single, init_params is None)
-        state, finite = target.run(first, inputs, rng_key, init_params, name=name)
+        state, finite = target.run(first, *inputs, rng_key, init_params, name=name)
         if structure.dimension and not isinstance(finite, Tracer):
             worst = 0 if single else int(jnp.argmin(finite))
             z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
@@ -203,7 +231,7 @@ class AbstractKernel(MCMCKernel, ABC):
         schedule = self._schedule
         return Stepper(
             potential=stochastic_potential(structure, args, kwargs),
-            transition=Transition(dynamics, gradient, tuned.preconditioner),
+            transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
             scheme=self._minibatch,
             plates=structure.plates,
             is_random=structure.is_random,
@@ -255,10 +283,16 @@ class AbstractKernel(MCMCKernel, ABC):
     ) -> Prepared:
         if self._prepared is not None and init_params is None:
             return self._prepared
-        iterations = self._num_steps * max(num_warmup / 10, 50)
+        transitions = self._num_steps * num_warmup
+        iterations = max(transitions / 10, 50 * self._num_steps)
         gradient = self._gradient if self._prepared is None else self._prepared.gradient
         choices = Choices(
-            self._dynamics, gradient, self._schedule, self._preconditioner, self._temperature
+            self._dynamics,
+            gradient,
+            self._schedule,
+            self._preconditioner,
+            self._temperature,
+            self._noise_correction,
         )
 
         def start(key: jax.Array) -> jax.Array:
@@ -273,40 +307,47 @@ class AbstractKernel(MCMCKernel, ABC):
             return position
 
         with jax.ensure_compile_time_eval():
-            self._prepared = prepare(target, jax.random.key(0), start, choices, iterations)
+            key = jax.random.key(0)
+            self._prepared = prepare(target, key, start, choices, transitions, iterations)
         return self._prepared
 
     def _draw_start(self, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         return draw_start(view, self._init_strategy, key)
 
     def _first_states(
-        self, view: View, prepared: Prepared, key: jax.Array, init_params: Any, *, single: bool
+        self,
+        view: View,
+        anchor: Any,
+        tuned: Tuned,
+        believed: Any,
+        key: jax.Array,
+        init_params: Any,
+        *,
+        single: bool,
     ) -> tuple[SGMCMCState, jax.Array]:
-        fn = partial(self._first_state, view, prepared)
+        fn = partial(self._first_state, view, anchor, tuned, believed)
         return fn(key, init_params) if single else jax.vmap(fn)(key, init_params)
 
     def _first_state(
-        self, view: View, prepared: Prepared, key: jax.Array, init_params: Any
+        self, view: View, anchor: Any, tuned: Tuned, believed: Any, key: jax.Array, init_params: Any
     ) -> tuple[SGMCMCState, jax.Array]:
         key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
-        structure, tuned = view.structure, prepared.tuned
+        structure = view.structure
         assert self._prepared is not None
         gradient = self._prepared.gradient
         finite = jnp.ones((), bool)  # at a mode, which has been checked
         if init_params is not None:
             position = flatten_params(structure, init_params, "init_params")
             finite = is_finite_start(view, key_check, position)
-        elif prepared.mode is None:
+        elif believed is None:
             position, finite = draw_start(view, self._init_strategy, key_start)
-        elif prepared.spread is None:
-            position = prepared.mode.position
+        elif believed.spread is None:
+            position = believed.centre
         else:
-            centre = prepared.mode.position
-            noise = jax.random.normal(key_start, centre.shape, centre.dtype)
-            position = centre + sqrt(self._temperature) * prepared.spread.apply(noise)
+            position = believed.draw(key_start, 1, self._temperature)[0]
             # The Gaussian approximation may reach beyond where U is finite; its centre does not.
             inside = is_finite_start(view, key_check, position)
-            position = jnp.where(inside, position, centre)
+            position = jnp.where(inside, position, believed.centre)
         dynamics = with_friction(self._dynamics, tuned.friction)
         step_size = tuned.step_size if self._schedule is None else self._schedule(0)
         real = jnp.result_type(float)
@@ -320,12 +361,13 @@ class AbstractKernel(MCMCKernel, ABC):
             diverging=jnp.zeros((), bool),
             num_diverging=jnp.zeros((), jnp.int32),
             aux=dynamics.init(key_aux, position, self._temperature),
-            gradient=gradient.init(view, position, prepared.anchor),
+            gradient=gradient.init(view, position, anchor),
             minibatch=self._minibatch.init(key_batch, structure.plates),
             tuned=tuned,
             preconditioner=tuned.preconditioner.init(position, self._temperature),
+            kinetic_temperature=None,
         )
-        return state, finite
+        return self.measured(state), finite
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)
@@ -341,7 +383,7 @@ class AbstractKernel(MCMCKernel, ABC):
         sound = self.structure.can_be_constrained(unravel(walker.position), args, kwargs)
         walker = keep_if(sound, walker, start)
         state = state._replace(diverging=state.diverging | ~sound)
-        return state._replace(
+        state = state._replace(
             i=state.i + 1,
             z=unravel(walker.position),
             aux=walker.aux,
@@ -349,6 +391,11 @@ class AbstractKernel(MCMCKernel, ABC):
             preconditioner=walker.preconditioner,
             num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
         )
+        return self.measured(state)
+
+    def measured(self, state: Any) -> Any:
+        """Return the state of one chain with the kinetic temperature of its momentum."""
+        return state._replace(kinetic_temperature=self._dynamics.kinetic_temperature(state.aux))
 
     def _transition(
         self, stepper: Stepper, s: Any, carry: tuple[SGMCMCState, Walker]

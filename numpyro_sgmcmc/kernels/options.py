@@ -6,6 +6,7 @@ from typing import Any
 
 from numpyro_sgmcmc.checks import check_number
 from numpyro_sgmcmc.dynamics import Langevin
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 
@@ -22,6 +23,31 @@ def check_fits(preconditioner: AbstractPreconditioner, dynamics: Any, step_size:
             f"Expected a `step_size` with {name}; got None, which chooses one for a constant"
             " preconditioner."
         )
+
+
+def check_correction(
+    kind: Any, preconditioner: Any, minibatch: AbstractMinibatch, temperature: float
+) -> None:
+    """Refuse a noise correction that is none, or that would take out what is not there."""
+    if not (kind is None or kind is False or kind in ("diagonal", "dense")):
+        raise ValueError(
+            f'Expected `noise_correction` to be "diagonal", "dense", False or None; got {kind!r}.'
+        )
+    if not kind:
+        return
+    if preconditioner is not None and not preconditioner.is_constant:
+        raise TypeError(
+            "Expected a constant preconditioner with a noise correction; got"
+            f" {type(preconditioner).__name__}, in whose coordinates the noise keeps changing."
+        )
+    if not minibatch.is_independent:
+        raise TypeError(
+            "Expected independent minibatches with a noise correction; got"
+            f" {type(minibatch).__name__}, whose noise cancels within an epoch. Use"
+            " UniformMinibatch(), or no noise correction."
+        )
+    if temperature == 0:
+        raise ValueError("Expected a positive temperature with a noise correction; got 0.")
 
 
 def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:

@@ -5,24 +5,34 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation import (
+    POINTS,
     Adaptation,
+    Approximation,
     Mode,
     Target,
     Tuned,
+    Wishes,
+    anchor_at,
+    as_correction,
     candidate_gradients,
     curvatures,
     describe,
     find_mode,
-    laplace_preconditioner,
+    is_dense,
+    is_sound,
+    laplace,
+    mean_field,
+    measured_noise,
     suggested_friction,
-    tune,
+    warm_up,
 )
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Plain
 from numpyro_sgmcmc.kernels.start import check_params, flatten_params
-from numpyro_sgmcmc.kernels.warn import warn_about_mixing, warn_about_mode
+from numpyro_sgmcmc.kernels.warn import check_finite, warn_about_mixing, warn_about_mode
 from numpyro_sgmcmc.preconditioner import (
     AbstractLinearMap,
     AbstractPreconditioner,
@@ -39,16 +49,16 @@ class Choices(NamedTuple):
     step_size: Callable[[Any], Any] | None
     preconditioner: AbstractPreconditioner | None
     temperature: float
+    noise_correction: str | bool | None
 
 
 class Prepared(NamedTuple):
-    """What a run starts from."""
+    """What a run starts from; `believed` is None where chains start as the strategy says."""
 
     gradient: AbstractGradient
     anchor: Anchor | None
     tuned: Tuned
-    mode: Mode | None
-    spread: AbstractLinearMap | None
+    believed: Approximation | None
     adaptation: Adaptation | None
 
 
@@ -57,6 +67,7 @@ def prepare(
     key: jax.Array,
     draw: Callable[[jax.Array], jax.Array],
     choices: Choices,
+    transitions: int,
     iterations: float,
 ) -> Prepared:
     """Find the anchor and choose the numbers that the user left open.
@@ -66,39 +77,90 @@ def prepare(
         key: key of the search and of the measurements.
         draw: from a key to a flat position at which a search of the mode begins.
         choices: what the user chose.
+        transitions: length of the warm-up's windows, where numbers are left open.
         iterations: transitions a run can spend on one independent draw before a warning is due.
 
     Raises:
-        ValueError: where a fixed point is asked for a random density, or no finite point is found.
+        ValueError: where a fixed point is asked for a random density, no finite point is found, or
+            a dense noise correction in high dimension.
     """
     structure = target.structure
     key_start, key_mode, key_tune = jax.random.split(key, 3)
     gradients = _gradients(choices, structure)
     if structure.dimension == 0:
         return _nothing_to_sample(choices)
-    needs_tuning = choices.step_size is None
-    needs_anchor = any(gradient.needs_anchor for gradient in gradients)
     if choices.preconditioner is not None:
         check_preconditioner(choices.preconditioner, structure.dimension)
-    mode = None
-    if needs_tuning or needs_anchor:
-        mode = _mode(target, key_mode, lambda: draw(key_start), choices)
-    if not needs_tuning:
-        preconditioner = choices.preconditioner or Identity()
-        friction = _friction(target, key_tune, lambda: draw(key_start), choices, preconditioner)
-        (gradient,) = gradients
-        tuned = Tuned(None, friction, preconditioner)
-        return Prepared(gradient, _anchor(mode), tuned, mode, None, None)
-    assert mode is not None
-    preconditioner = choices.preconditioner or laplace_preconditioner(mode)
-    assert isinstance(preconditioner, AbstractLinearMap)
-    adaptation = tune(
-        target, key_tune, choices.dynamics, gradients, preconditioner, mode, choices.temperature
+    start = lambda: draw(key_start)  # noqa: E731
+    if choices.step_size is not None:
+        return _given(target, key_mode, key_tune, start, choices, gradients[0])
+    linear = choices.preconditioner
+    assert linear is None or isinstance(linear, AbstractLinearMap)
+    given = getattr(choices.gradient, "anchor", None)
+    believed, anchor = _rough(target, key_mode, start, given)
+    wishes = Wishes(choices.dynamics, gradients, choices.noise_correction, choices.temperature)
+    warmed = warm_up(
+        target,
+        key_tune,
+        wishes,
+        believed,
+        anchor,
+        transitions,
+        preconditioner=linear,
+        keeps_anchor=given is not None,
     )
+    adaptation = warmed.adaptation
     warn_about_mixing(adaptation, structure, iterations)
-    tuned = Tuned(adaptation.step_size, adaptation.friction, preconditioner)
-    spread = laplace_preconditioner(mode)
-    return Prepared(adaptation.gradient, _anchor(mode), tuned, mode, spread, adaptation)
+    tuned = Tuned(
+        adaptation.step_size, adaptation.friction, warmed.preconditioner, adaptation.correction
+    )
+    return Prepared(adaptation.gradient, warmed.anchor, tuned, warmed.believed, adaptation)
+
+
+def _given(
+    target: Target,
+    key_mode: jax.Array,
+    key_tune: jax.Array,
+    start: Callable[[], jax.Array],
+    choices: Choices,
+    gradient: AbstractGradient,
+) -> Prepared:
+    """Return what a kernel with the user's step size needs besides it."""
+    preconditioner = choices.preconditioner or Identity()
+    kind, anchor, believed, correction = choices.noise_correction, None, None, None
+    if gradient.needs_anchor or kind:
+        mode = _mode(target, key_mode, start, getattr(choices.gradient, "anchor", None))
+        anchor = _anchor(mode)
+        believed = Approximation(mode.position, None)
+        if kind:
+            assert isinstance(preconditioner, AbstractLinearMap)
+            assert isinstance(kind, str)
+            points = laplace(mode).draw(key_tune, POINTS, choices.temperature)
+            noise = measured_noise(target, key_tune, gradient, preconditioner, anchor, points)
+            correction = as_correction(kind, noise, choices.temperature)
+    friction = _friction(target, key_tune, start, choices, preconditioner)
+    tuned = Tuned(None, friction, preconditioner, correction)
+    return Prepared(gradient, anchor, tuned, believed, None)
+
+
+def _rough(
+    target: Target, key: jax.Array, start: Callable[[], jax.Array], given: Any
+) -> tuple[Approximation, Anchor]:
+    """Return a Gaussian to begin with, and an anchor: at a mode, or where that is none, a fit."""
+    key_mode, key_check, key_fit = jax.random.split(key, 3)
+    if given is not None:
+        mode = _mode(target, key_mode, start, given)
+        return laplace(mode), _anchor(mode)
+    position = start()
+    if isinstance(position, Tracer) or is_dense(position):
+        mode = find_mode(target, key_mode, position)
+        if is_sound(target, mode, key_check):
+            warn_about_mode(target.structure, mode, given=False)
+            return laplace(mode), _anchor(mode)
+    believed = mean_field(target, key_fit, position)
+    anchor = anchor_at(target, believed.centre)
+    check_finite(anchor)
+    return believed, anchor
 
 
 def _nothing_to_sample(choices: Choices) -> Prepared:
@@ -107,7 +169,7 @@ def _nothing_to_sample(choices: Choices) -> Prepared:
     friction = jnp.ones(()) if getattr(choices.dynamics, "friction", 0.0) is None else None
     gradient = Plain()
     tuned = Tuned(step_size, friction, Identity())
-    return Prepared(gradient, None, tuned, None, None, None)
+    return Prepared(gradient, None, tuned, None, None)
 
 
 def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]:
@@ -130,12 +192,11 @@ def _gradients(choices: Choices, structure: Any) -> tuple[AbstractGradient, ...]
     return (gradient,)
 
 
-def _anchor(mode: Mode | None) -> Anchor | None:
-    return None if mode is None else Anchor(*mode[:3])
+def _anchor(mode: Mode) -> Anchor:
+    return Anchor(*mode[:3])
 
 
-def _mode(target: Target, key: jax.Array, start: Callable[[], jax.Array], choices: Choices) -> Mode:
-    given = getattr(choices.gradient, "anchor", None)
+def _mode(target: Target, key: jax.Array, start: Callable[[], jax.Array], given: Any) -> Mode:
     if given is not None:
         position = flatten_params(target.structure, given, "anchor")
         mode = describe(target, position)
@@ -157,7 +218,7 @@ def _friction(
         return None
     assert isinstance(preconditioner, AbstractLinearMap)
     position = start()
-    largest, mean = target.run(curvatures, preconditioner, position, key)
-    suggestion = suggested_friction(largest, mean, position.size)
+    found = target.run(curvatures, preconditioner, position, key)
+    suggestion = suggested_friction(found.largest, found.mean, position.size)
     # exp(-D h) stays above 1/e: more friction than that only slows the walk down.
     return jnp.minimum(suggestion, 1.0 / choices.step_size(0)).astype(position.dtype)

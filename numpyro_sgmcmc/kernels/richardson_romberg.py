@@ -17,8 +17,8 @@ from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.sghmc import SGHMC
 from numpyro_sgmcmc.kernels.sgld import SGLD
 from numpyro_sgmcmc.kernels.state import Companion, RichardsonRombergState
-from numpyro_sgmcmc.kernels.stepper import Stepper
 from numpyro_sgmcmc.potential import Structure
+from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker, keep_if
 
 
@@ -149,7 +149,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         halfway = jnp.where(sound, halfway, start[1])
         diverging = state.diverging | ~sound
         levels = [Level(w, old.minibatch) for w, old in zip(walkers, levels, strict=True)]
-        return _pack(state, levels, unravel)._replace(
+        return self.kernel.measured(_pack(state, levels, unravel))._replace(
             i=state.i + 1,
             z_halfway=unravel(halfway),
             diverging=diverging,

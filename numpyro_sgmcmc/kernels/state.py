@@ -24,6 +24,7 @@ class SGMCMCState(NamedTuple):
         minibatch: the minibatch scheme's state.
         tuned: the numbers that the kernel runs with.
         preconditioner: the preconditioner's state.
+        kinetic_temperature: p . p / d of the momentum, whose mean is T; None without momentum.
     """
 
     i: jax.Array
@@ -39,6 +40,7 @@ class SGMCMCState(NamedTuple):
     minibatch: Any
     tuned: Tuned
     preconditioner: Any
+    kinetic_temperature: jax.Array | None
 
 
 class RichardsonRombergState(NamedTuple):
@@ -65,6 +67,7 @@ class RichardsonRombergState(NamedTuple):
     minibatch: Any
     tuned: Tuned
     preconditioner: Any
+    kinetic_temperature: jax.Array | None
     z_halfway: dict[str, jax.Array]
     z_coarse: dict[str, jax.Array]
     coarse: "Companion"

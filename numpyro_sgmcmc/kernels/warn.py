@@ -8,7 +8,7 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation import Adaptation, Mode, principal_axes
 from numpyro_sgmcmc.checks import warn_user
-from numpyro_sgmcmc.gradient import Plain
+from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.potential import Structure
 
 
@@ -33,12 +33,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     if isinstance(mode.position, Tracer):
         return
     what = "the given anchor" if given else "the point that the search for a mode ended at"
-    if not np.isfinite(mode.potential_energy) or not np.all(np.isfinite(mode.gradient)):
-        raise ValueError(
-            f"Expected a finite potential and gradient at {what}; got U ="
-            f" {float(mode.potential_energy)}. Pass `init_params` or an `init_strategy` near the"
-            " posterior, or check the data for extreme values."
-        )
+    check_finite(mode, what)
     if not mode.is_dense:
         return
     scale, axes = principal_axes(mode.hessian)
@@ -60,6 +55,22 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
             f" standard deviations away, where {sqrt(mode.position.size):.1f} is typical of a draw."
             " The estimate stays unbiased, but noisy. Standardise the data, pass `anchor=` values"
             " from another fit, or `init_params` nearer to the mode."
+        )
+
+
+def check_finite(point: Mode | Anchor, what: str = "the centre of a mean-field fit") -> None:
+    """Refuse a point where U or its gradient is not finite.
+
+    Raises:
+        ValueError: where it is not.
+    """
+    if isinstance(point.position, Tracer):
+        return
+    if not np.isfinite(point.potential_energy) or not np.all(np.isfinite(point.gradient)):
+        raise ValueError(
+            f"Expected a finite potential and gradient at {what}; got U ="
+            f" {float(point.potential_energy)}. Pass `init_params` or an `init_strategy` near the"
+            " posterior, or check the data for extreme values."
         )
 
 

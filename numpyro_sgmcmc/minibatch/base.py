@@ -1,7 +1,7 @@
 """Interface of minibatch schemes: which rows of each subsampled plate a step sees."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 
@@ -12,7 +12,13 @@ class AbstractMinibatch(ABC):
     """Draws, for each subsampled plate by name, the indices of a minibatch.
 
     Shapes are static: `plates` is not traced. Plates are drawn independently of each other.
+
+    Attributes:
+        is_independent: whether a minibatch says nothing of the next. Within an epoch the noise of
+            one makes up for that of the others.
     """
+
+    is_independent: ClassVar[bool] = True
 
     @abstractmethod
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> Any:

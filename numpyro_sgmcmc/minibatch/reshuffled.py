@@ -1,7 +1,7 @@
 """Minibatches that go through the rows in a new random order in each epoch."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -66,6 +66,8 @@ class ReshuffledMinibatch(AbstractMinibatch):
     The order comes from a permutation that is evaluated at B places only: a step costs the same
     whatever N.
     """
+
+    is_independent: ClassVar[bool] = False
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> dict[str, Stream]:
         """Return each plate's stream at its beginning."""

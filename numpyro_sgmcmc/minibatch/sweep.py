@@ -1,7 +1,7 @@
 """Minibatches that sweep through an epoch's blocks forwards and then backwards."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
@@ -36,6 +36,8 @@ class SweepMinibatch(AbstractMinibatch):
     Where B does not divide N, the rows that are left begin the next sweep: each row is seen equally
     often, but a sweep's blocks average to U only nearly, and some of the first-order term stays.
     """
+
+    is_independent: ClassVar[bool] = False
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> dict[str, Sweep]:
         """Return each plate's sweep at its beginning."""

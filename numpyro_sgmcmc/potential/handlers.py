@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.primitives import Messenger
 
@@ -29,6 +30,27 @@ class minibatched(Messenger):
             indices = self.indices[msg["name"]]
             msg["value"] = indices
             msg["args"] = (msg["args"][0], indices.shape[0])
+
+
+class resized(Messenger):
+    """Declare another subsample size for some plates, as if the model had been written so.
+
+    Args:
+        fn: the model.
+        sizes: rows of a minibatch by plate name.
+    """
+
+    def __init__(self, fn: Callable | None, sizes: dict[str, int]) -> None:
+        self.sizes = sizes
+        super().__init__(fn)
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Change the arguments of a plate's message before anything answers it."""
+        if msg["type"] == "plate" and msg["name"] in self.sizes:
+            size, count = msg["args"][0], self.sizes[msg["name"]]
+            msg["args"] = (size, count)
+            # What `numpyro.plate` itself does: a whole plate is not drawn.
+            msg["value"] = jnp.arange(size) if count == size else None
 
 
 class keys_used(Messenger):

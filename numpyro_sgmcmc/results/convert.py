@@ -15,6 +15,7 @@ from numpyro_sgmcmc.results.groups import assemble
 from numpyro_sgmcmc.results.whole import log_likelihood as whole_log_likelihood
 from numpyro_sgmcmc.results.whole import observed_data
 from numpyro_sgmcmc.results.whole import posterior_predictive as whole_posterior_predictive
+from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 
 
 def to_inference_data(
@@ -22,6 +23,7 @@ def to_inference_data(
     *,
     log_likelihood: bool = False,
     posterior_predictive: bool = False,
+    verdict: bool = True,
     coords: dict[str, Any] | None = None,
     dims: dict[str, list[str]] | None = None,
 ) -> Any:
@@ -36,6 +38,8 @@ def to_inference_data(
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
         log_likelihood: add log p(row | draw) of every row.
         posterior_predictive: add one simulated data set for each draw.
+        verdict: put the verdict of `diagnose` into the attributes, and warn where it is bad; a few
+            seconds.
         coords: labels by dimension. Dimensions that come from plates bear the plates' names.
         dims: names of dimensions by variable, instead of the plates'.
 
@@ -43,16 +47,13 @@ def to_inference_data(
         TypeError: where `mcmc` did not run a kernel of this package.
         ValueError: where it has not run yet, or a result would be too large.
     """
-    kernel = _kernel(mcmc)
+    kernel = kernel_of(mcmc)
     structure = kernel.structure
     args, kwargs = mcmc._args, mcmc._kwargs
-    posterior = mcmc.get_samples(group_by_chain=True)
+    groups = collected(mcmc)
+    posterior = groups["posterior"]
     fields = mcmc.get_extra_fields(group_by_chain=True)
     labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
-    groups: dict[str, dict[str, Any]] = {
-        "posterior": posterior,
-        "sample_stats": _sample_stats(mcmc, kernel, fields),
-    }
     if isinstance(kernel, AbstractRichardsonRomberg):
         constrain = jax.jit(jax.vmap(jax.vmap(kernel.postprocess_fn(args, kwargs))))
         groups["posterior_halfway"] = constrain(fields["z_halfway"])
@@ -75,13 +76,20 @@ def to_inference_data(
             )
         for group, sites in results.items():
             groups[group] = {n: v.reshape(*shape, *v.shape[1:]) for n, v in sites.items()}
-    data = assemble(groups, coords or {}, labelled, _attributes(kernel))
-    warn_about_divergence(data)
+    attributes = _attributes(kernel)
+    if verdict and structure.dimension:
+        attributes |= _verdict(diagnosis_of(kernel, mcmc.last_state, groups))
+    data = assemble(groups, coords or {}, labelled, attributes)
+    warn_about_verdict(data)
     return data
 
 
-def warn_about_divergence(data: Any) -> None:
-    """Warn once with the number of diverged iterations and the likely cause."""
+def warn_about_verdict(data: Any) -> None:
+    """Warn once where the verdict that travels with the data is bad, or iterations diverged."""
+    attributes = data.attrs or data["posterior"].attrs
+    if not attributes.get("calibrated", True):
+        warn_user(attributes["verdict"])
+        return
     diverging = np.asarray(data["sample_stats"]["diverging"])
     if count := int(diverging.sum()):
         warn_user(
@@ -92,7 +100,23 @@ def warn_about_divergence(data: Any) -> None:
         )
 
 
-def _kernel(mcmc: Any) -> AbstractKernel | AbstractRichardsonRomberg:
+def collected(mcmc: MCMC) -> dict[str, dict[str, Any]]:
+    """Return the draws and the statistics of a run, (chain, draw, ...)."""
+    kernel = kernel_of(mcmc)
+    fields = mcmc.get_extra_fields(group_by_chain=True)
+    return {
+        "posterior": mcmc.get_samples(group_by_chain=True),
+        "sample_stats": _sample_stats(mcmc, kernel, fields),
+    }
+
+
+def kernel_of(mcmc: Any) -> AbstractKernel | AbstractRichardsonRomberg:
+    """Return the kernel of a run.
+
+    Raises:
+        TypeError: where `mcmc` is no `MCMC`, or its kernel is not of this package.
+        ValueError: where it has not run yet.
+    """
     if not isinstance(mcmc, MCMC):
         raise TypeError(f"Expected a numpyro.infer.MCMC; got {type(mcmc).__name__}.")
     if not isinstance(mcmc.sampler, AbstractKernel | AbstractRichardsonRomberg):
@@ -136,6 +160,15 @@ def _key_name(key: Any) -> str:
     return str(getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))))
 
 
+def _verdict(found: Diagnosis) -> dict[str, Any]:
+    return {
+        "calibrated": int(found.calibrated),  # netCDF knows no booleans
+        "verdict": found.sentence,
+        "kinetic_temperature": found.kinetic_temperature,
+        "stein_discrepancy": found.discrepancy,
+    }
+
+
 def _attributes(kernel: Any) -> dict[str, Any]:
     attributes = {
         "inference_library": "numpyro_sgmcmc",
@@ -148,6 +181,7 @@ def _attributes(kernel: Any) -> dict[str, Any]:
     if adaptation is not None:
         attributes["gradient"] = type(adaptation.gradient).__name__
         numbers = adaptation._asdict()
-        del numbers["gradient"]
+        del numbers["gradient"], numbers["correction"]
+        attributes["noise_correction"] = type(adaptation.correction).__name__
         attributes |= {n: float(v) for n, v in numbers.items() if v is not None}
     return attributes

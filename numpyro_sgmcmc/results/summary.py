@@ -7,7 +7,7 @@ import arviz as az
 import numpy as np
 import pandas as pd
 
-from numpyro_sgmcmc.results.convert import warn_about_divergence
+from numpyro_sgmcmc.results.convert import warn_about_verdict
 from numpyro_sgmcmc.results.estimate import extrapolated, is_extrapolated, weighted_mean
 
 
@@ -25,7 +25,7 @@ def summary(data: Any, **options: Any) -> pd.DataFrame:
     Raises:
         ValueError: where there are fewer than 4 draws.
     """
-    warn_about_divergence(data)
+    warn_about_verdict(data)
     arguments: dict[str, Any] = {"round_to": "none", **options}
     table: Any = az.summary(data, **arguments)  # a Dataset with fmt="xarray"
     weights = np.asarray(data["sample_stats"]["weight"], np.float64)

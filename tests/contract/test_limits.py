@@ -9,7 +9,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import potential_energy
 
-from numpyro_sgmcmc.kernels.stepper import Stepper
+from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
 from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
 from tests.exactness.setting import varying_data

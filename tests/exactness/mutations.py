@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.dynamics import Hamiltonian
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels.base import AbstractKernel
-from numpyro_sgmcmc.kernels.stepper import Stepper
 from numpyro_sgmcmc.potential.handlers import minibatched
+from numpyro_sgmcmc.stepper import Stepper
 
 DRAW, STEP, BATCH = Stepper.increment, Stepper.step, Stepper.minibatch
 ESTIMATE, TRANSITION = FixedPoint.estimate, AbstractKernel._transition

@@ -15,7 +15,9 @@ from numpyro_sgmcmc import (
     FixedPoint,
     Langevin,
     Plain,
+    ReshuffledMinibatch,
     RichardsonRomberg,
+    RMSProp,
     SGHMCSplit,
     UniformMinibatch,
     cyclical,
@@ -144,3 +146,20 @@ def test_schedules_check_their_numbers(make):
 
 def test_preconditioner_is_a_part():
     SGLD(model, 0.1, preconditioner=Diagonal(jnp.ones(3)))
+
+
+@pytest.mark.parametrize("kind", ["full", True, 0.5])
+def test_noise_correction_is_one_of_two(kind):
+    with pytest.raises(ValueError, match=r'Expected `noise_correction` to be "diagonal", "dense"'):
+        SGLD(model, 0.1, noise_correction=kind)
+    SGLD(model, 0.1, noise_correction=False)
+
+
+def test_noise_correction_needs_noise_that_is_there_and_stays():
+    build = partial(SGLD, model, 0.1, noise_correction="dense")
+    with pytest.raises(TypeError, match=r"constant preconditioner .* got RMSProp"):
+        build(preconditioner=RMSProp())
+    with pytest.raises(TypeError, match=r"independent minibatches .* got ReshuffledMinibatch"):
+        build(minibatch=ReshuffledMinibatch())
+    with pytest.raises(ValueError, match=r"positive temperature .* got 0"):
+        build(temperature=0)

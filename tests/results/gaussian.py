@@ -1,5 +1,6 @@
 """A Gaussian model whose laws the results are checked against."""
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -7,6 +8,11 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import to_inference_data
+
+unjudged = partial(to_inference_data, verdict=False)
+"""For runs that are too short for a good verdict."""
 
 DATA = jnp.array([0.3, -1.2, 0.8, 2.0, 0.1, -0.4, 1.5, 0.9])
 PRECISION = 1.0 + DATA.size

@@ -7,9 +7,9 @@ import pytest
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer import log_likelihood as numpyro_log_likelihood
 
-from numpyro_sgmcmc import SGLD, SGRRLD, expectation, polynomial, to_inference_data
+from numpyro_sgmcmc import SGLD, SGRRLD, expectation, polynomial
 from numpyro_sgmcmc.results import whole
-from tests.results.gaussian import DATA, exact_gradients, regression, regression_data, run
+from tests.results.gaussian import DATA, exact_gradients, regression, regression_data, run, unjudged
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def finished():
 
 def test_groups_hold_the_whole_data(finished):
     mcmc, x, y = finished
-    data = to_inference_data(mcmc, coords={"column": ["a", "b"]})
+    data = unjudged(mcmc, coords={"column": ["a", "b"]})
     posterior = data["posterior"]
     assert posterior["w"].dims == ("chain", "draw", "column")
     assert list(posterior["w"]["column"].values) == ["a", "b"]
@@ -39,7 +39,7 @@ def test_groups_hold_the_whole_data(finished):
 
 
 def test_is_what_the_installed_arviz_uses(finished):
-    data = to_inference_data(finished[0])
+    data = unjudged(finished[0])
     kind = "InferenceData" if az.__version__.startswith("0.") else "DataTree"
     assert type(data).__name__ == kind
     assert "r_hat" in az.summary(data).columns
@@ -47,7 +47,7 @@ def test_is_what_the_installed_arviz_uses(finished):
 
 def test_log_likelihood_is_of_every_row_and_unscaled(finished):
     mcmc, x, y = finished
-    data = to_inference_data(mcmc, log_likelihood=True)
+    data = unjudged(mcmc, log_likelihood=True)
 
     def whole_model(x, y):
         import numpyro
@@ -66,15 +66,15 @@ def test_log_likelihood_is_of_every_row_and_unscaled(finished):
 
 def test_row_blocks_join_to_the_whole(finished, monkeypatch):
     mcmc, *_ = finished
-    whole_pass = np.asarray(to_inference_data(mcmc, log_likelihood=True)["log_likelihood"]["y"])
+    whole_pass = np.asarray(unjudged(mcmc, log_likelihood=True)["log_likelihood"]["y"])
     monkeypatch.setattr(whole, "ROWS", 33)
-    blocks = np.asarray(to_inference_data(mcmc, log_likelihood=True)["log_likelihood"]["y"])
+    blocks = np.asarray(unjudged(mcmc, log_likelihood=True)["log_likelihood"]["y"])
     np.testing.assert_allclose(blocks, whole_pass, rtol=1e-6)
 
 
 def test_posterior_predictive_simulates_every_row(finished):
     mcmc, x, _ = finished
-    data = to_inference_data(mcmc, posterior_predictive=True)
+    data = unjudged(mcmc, posterior_predictive=True)
     simulated = np.asarray(data["posterior_predictive"]["y"])
     assert simulated.shape == (2, 50, 100)
     sites = {n: np.asarray(data["posterior"][n]) for n in ("w", "scale")}
@@ -91,12 +91,12 @@ def test_refuses_results_that_are_too_large(finished, monkeypatch):
     with pytest.raises(
         ValueError, match=r"at most .* GiB; 100 draws of all rows .* Keep fewer draws"
     ):
-        to_inference_data(finished[0], log_likelihood=True)
+        unjudged(finished[0], log_likelihood=True)
 
 
 def test_varying_steps_are_recorded():
     kernel = SGLD(exact_gradients, polynomial(0.02, 5.0, 0.5), num_steps=3)
-    data = to_inference_data(run(kernel, DATA, warmup=10))
+    data = unjudged(run(kernel, DATA, warmup=10))
     counts = 3 * (10 + np.arange(50))[:, None] + np.arange(3)
     steps = 0.02 * (5.0 + counts) ** -0.5
     np.testing.assert_allclose(data["sample_stats"]["step_size"][0], steps[:, -1], rtol=1e-5)
@@ -106,7 +106,7 @@ def test_varying_steps_are_recorded():
 def test_richardson_romberg_brings_its_other_walkers(tmp_path):
     x, y = regression_data()
     mcmc = run(SGRRLD(regression, 1e-4), x, y)
-    data = to_inference_data(mcmc)
+    data = unjudged(mcmc)
     for group, field in (("posterior_halfway", "z_halfway"), ("posterior_coarse", "z_coarse")):
         unconstrained = mcmc.get_extra_fields(group_by_chain=True)[field]
         np.testing.assert_allclose(data[group]["w"], unconstrained["w"], rtol=1e-6)
@@ -122,7 +122,7 @@ def test_divergence_is_reported_once():
     mcmc = run(SGLD(exact_gradients, 5.0), DATA, warmup=0, draws=200)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        data = to_inference_data(mcmc)
+        data = unjudged(mcmc)
     (message,) = [str(w.message) for w in caught]
     count = int(np.asarray(data["sample_stats"]["diverging"]).sum())
     assert count > 0 and message.startswith(f"{count} of 400 kept iterations diverged")
@@ -132,16 +132,16 @@ def test_divergence_is_reported_once():
 
 def test_wrong_objects_are_refused():
     with pytest.raises(TypeError, match=r"Expected a numpyro.infer.MCMC; got int"):
-        to_inference_data(3)
+        unjudged(3)
     nuts = MCMC(NUTS(exact_gradients), num_warmup=1, num_samples=1, progress_bar=False)
     with pytest.raises(TypeError, match=r"kernel of numpyro_sgmcmc; got NUTS.*from_numpyro"):
-        to_inference_data(nuts)
+        unjudged(nuts)
     fresh = MCMC(SGLD(exact_gradients, 1e-3), num_warmup=1, num_samples=1, progress_bar=False)
     with pytest.raises(ValueError, match=r"has run; call `mcmc.run"):
-        to_inference_data(fresh)
+        unjudged(fresh)
     x, y = regression_data()
     with pytest.raises(ValueError, match=r"Expected 2 labels for dimension 'column'.*got 3"):
-        to_inference_data(run(SGLD(regression, 1e-4), x, y), coords={"column": ["a", "b", "c"]})
+        unjudged(run(SGLD(regression, 1e-4), x, y), coords={"column": ["a", "b", "c"]})
 
 
 def test_model_without_latent_sites():
@@ -153,6 +153,6 @@ def test_model_without_latent_sites():
 
     mcmc = run(SGLD(model, 1e-3), DATA)
     assert mcmc.get_samples() == {}
-    data = to_inference_data(mcmc)
+    data = unjudged(mcmc)
     np.testing.assert_array_equal(data["observed_data"]["x"], DATA)
     assert jax.tree.leaves(mcmc.last_state.z) == []

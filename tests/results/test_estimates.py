@@ -10,7 +10,6 @@ from numpyro_sgmcmc import (
     expectation,
     polynomial,
     summary,
-    to_inference_data,
 )
 from numpyro_sgmcmc.results.estimate import weighted_mean
 from tests.results.gaussian import (
@@ -21,6 +20,7 @@ from tests.results.gaussian import (
     regression,
     regression_data,
     run,
+    unjudged,
 )
 
 Z = 4.0  # two-sided false-failure rate of one comparison: 6e-5 (Gaussian), given fixed keys
@@ -62,7 +62,7 @@ def test_decreasing_steps_weigh_by_step_size():
     draws, chains = 100, 400
     mcmc = run(SGLD(exact_gradients, schedule), DATA, warmup=0, draws=draws, chains=chains)
     start = np.asarray(_starts(chains))
-    data = to_inference_data(mcmc)
+    data = unjudged(mcmc)
     steps = np.asarray([schedule(count) for count in range(draws)], np.float64)
     # E[(theta_l - mean)^2] by the exact recursion, chain by chain from its own start.
     second, exact = (start - MEAN) ** 2, []
@@ -96,7 +96,7 @@ def test_richardson_romberg_extrapolates_to_its_exact_law(levels):
     if levels == 3:
         kernel = RichardsonRomberg(SGLD(exact_gradients, h), levels=3)
     mcmc = run(kernel, DATA, warmup=50, draws=draws, chains=chains)
-    data = to_inference_data(mcmc)
+    data = unjudged(mcmc)
     stationary = lambda h: 1 / (PRECISION * (1 - h * PRECISION / 2))  # noqa: E731
     extrapolated = 2 * stationary(h / 2) - stationary(h)
     if levels == 3:
@@ -114,7 +114,7 @@ def test_richardson_romberg_extrapolates_to_its_exact_law(levels):
 
 def test_summary_is_arvizs_for_a_constant_step():
     x, y = regression_data()
-    data = to_inference_data(run(SGLD(regression, 1e-3), x, y))
+    data = unjudged(run(SGLD(regression, 1e-3), x, y))
     ours, theirs = summary(data), az.summary(data, round_to="none")
     np.testing.assert_array_equal(ours.to_numpy(float), theirs.to_numpy(float))
     assert list(summary(data, var_names=["scale"]).index) == ["scale"]
@@ -122,7 +122,7 @@ def test_summary_is_arvizs_for_a_constant_step():
 
 def test_summary_weighs_and_drops_intervals_of_the_wrong_law():
     x, y = regression_data()
-    data = to_inference_data(run(SGLD(regression, polynomial(1e-3, 1.0, 0.5)), x, y))
+    data = unjudged(run(SGLD(regression, polynomial(1e-3, 1.0, 0.5)), x, y))
     table = summary(data)
     weights = np.asarray(data["sample_stats"]["weight"], np.float64)
     for name, label in (("scale", "scale"), ("w", "w[1]")):

@@ -1,0 +1,1 @@
+"""Untuned kernels on nine models, beside reference posteriors."""

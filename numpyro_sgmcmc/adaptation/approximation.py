@@ -1,0 +1,113 @@
+"""Gaussian approximations of the posterior, from which a warm-up starts."""
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from jax.core import Tracer
+
+from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_axes
+from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.preconditioner import Dense, Diagonal
+
+CHECKED_DRAWS = 16
+NOT_GAUSSIAN = 0.5
+"""Relative error of U at draws of a Laplace approximation beyond which it is none."""
+
+FIT_STEPS = 6_000
+FIT_STEP_SIZE = 0.05
+FIT_DRAWS = 4
+SMALLEST_SCALE = 1e-3
+"""Where the fit's scales start: small, so that the centre goes first."""
+
+
+class Approximation(NamedTuple):
+    """N(centre, spread spread'): centre (d,), spread a linear map of (d,).
+
+    A spread of None is a point.
+    """
+
+    centre: jax.Array
+    spread: Any
+
+    def draw(self, key: jax.Array, count: int, temperature: float = 1.0) -> jax.Array:
+        """Return draws (count, d), with the covariance times the temperature."""
+        noise = jax.random.normal(key, (count, self.centre.size), self.centre.dtype)
+        return self.at(sqrt(temperature) * noise)
+
+    def at(self, y: jax.Array) -> jax.Array:
+        """Return centre + spread y for each row of y."""
+        return self.centre + jax.vmap(self.spread.apply)(y)
+
+
+def laplace(mode: Mode) -> Approximation:
+    """Return the Gaussian of the Hessian at the mode, or of its diagonal in high dimension."""
+    if not mode.is_dense:
+        return Approximation(mode.position, Diagonal(conditional_scale(mode.hessian)))
+    scale, axes = principal_axes(mode.hessian)
+    return Approximation(mode.position, Dense(axes * scale))
+
+
+def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
+    """Return whether the Laplace approximation describes U where it would draw.
+
+    A centred hierarchy has no joint mode worth its name: its scale runs to 0, its curvature to
+    infinity. So: an arrived search, positive curvature, and U(z) - U(mode) = |x|^2 / 2 within a
+    factor for draws z = mode + S x. Only where the whole Hessian is known; elsewhere there is
+    nothing better to begin with.
+    """
+    if isinstance(mode.position, Tracer) or not mode.is_dense:
+        return True
+    gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian, np.float64)
+    if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
+        return False
+    curvature = np.linalg.eigvalsh(hessian)
+    scale, axes = principal_axes(mode.hessian)
+    distance = np.linalg.norm(scale * (axes.T @ mode.gradient))
+    if curvature[0] <= 0 or distance > max(1.0, 0.1 * sqrt(len(gradient))):
+        return False
+    y = jax.random.normal(key, (CHECKED_DRAWS, len(gradient)), mode.position.dtype)
+    rises = target.run(_potential_at, laplace(mode).at(y)) - mode.potential_energy
+    ratio = np.asarray(rises) / np.asarray(jnp.sum(y**2, axis=1) / 2)
+    return bool(np.median(np.abs(ratio - 1)) < NOT_GAUSSIAN)
+
+
+def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximation:
+    """Return the independent Gaussians nearest to the posterior in reverse Kullback-Leibler.
+
+    Minimises E U(m + s x) - sum log s over minibatches and x ~ N(0, I) by Adam. NumPyro's own
+    `SVI` would draw the subsampled plate by itself, at a cost of N a step.
+    """
+    centre, scale = target.run(_fit, key, start)
+    return Approximation(centre, Diagonal(scale))
+
+
+def _potential_at(view: View, points: jax.Array) -> jax.Array:
+    return view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
+
+
+def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:
+    schedule = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
+    optimizer = optax.apply_if_finite(optax.adam(schedule), max_consecutive_errors=FIT_STEPS)
+
+    def loss(params: tuple[jax.Array, jax.Array], key: jax.Array) -> jax.Array:
+        centre, log_scale = params
+        key_batch, key_noise = jax.random.split(key)
+        noise = jax.random.normal(key_noise, (FIT_DRAWS, centre.size), centre.dtype)
+        batch = view.draw(key_batch)
+        points = centre + jnp.exp(log_scale) * noise
+        energies = jax.vmap(lambda z: view.potential(z, batch))(points)
+        return jnp.mean(energies) - jnp.sum(log_scale)
+
+    def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
+        params, state = carry
+        update, state = optimizer.update(jax.grad(loss)(params, key), state, params)
+        return (optax.apply_updates(params, update), state), None
+
+    params = (start, jnp.full_like(start, jnp.log(SMALLEST_SCALE)))
+    carry = (params, optimizer.init(params))
+    (params, _), _ = jax.lax.scan(body, carry, jax.random.split(key, FIT_STEPS))
+    return params[0], jnp.exp(params[1])

@@ -1,0 +1,206 @@
+"""Windows of a warm-up: walkers that see where the posterior lies and how wide it is."""
+
+from dataclasses import dataclass
+from functools import partial
+from math import sqrt
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.adaptation.approximation import Approximation
+from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.adaptation.tuning import Tuned, with_friction
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.stepper import Stepper
+from numpyro_sgmcmc.transition import Transition, Walker
+
+WALKERS = 8
+SNAPSHOTS = 4
+"""Positions that each walker leaves behind in a window."""
+
+DENSE_COVARIANCE = 500
+"""Up to this dimension the whole covariance is estimated."""
+
+BURN_IN = 4
+"""One part in so many of a window does not count."""
+
+
+class Seen(NamedTuple):
+    """What walkers saw, in the coordinates y of an approximation: z = centre + sqrt(T) spread y.
+
+    Attributes:
+        means: mean of y over the window, by walker, (walkers, d).
+        second: mean of y y' over walkers and window, (d, d), or of y^2, (d,), in high dimension.
+        snapshots: positions z, (snapshots, walkers, d).
+        last: the last positions z, (walkers, d).
+        diverging: share of refused transitions.
+        length: transitions that count.
+    """
+
+    means: jax.Array
+    second: jax.Array
+    snapshots: jax.Array
+    last: jax.Array
+    diverging: jax.Array
+    length: jax.Array
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Window:
+    """A window's program, compiled once for all lengths and numbers."""
+
+    target: Target
+    dynamics: AbstractDynamics
+    gradient: AbstractGradient
+    temperature: float
+
+    def run(
+        self,
+        key: jax.Array,
+        tuned: Tuned,
+        anchor: Anchor,
+        believed: Approximation,
+        start: jax.Array,
+        length: int,
+    ) -> Seen:
+        """Return what walkers from `start`, (walkers, d), saw in `length` transitions.
+
+        A walker that would leave the finite numbers is put back at the centre.
+        """
+        whiten = _inverse(believed.spread)
+        steps = jnp.asarray(length, jnp.int32)
+        inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
+        return self.target.run(self._run, *inputs, name=self)
+
+    def _run(
+        self,
+        view: View,
+        key: jax.Array,
+        tuned: Tuned,
+        anchor: Anchor,
+        centre: jax.Array,
+        whiten: AbstractLinearMap,
+        start: jax.Array,
+        length: jax.Array,
+    ) -> Seen:
+        walkers, dimension = start.shape
+        dynamics = with_friction(self.dynamics, tuned.friction)
+        stepper = Stepper(
+            potential=view.potential,
+            transition=Transition(dynamics, self.gradient, tuned.preconditioner, tuned.correction),
+            scheme=view.scheme,
+            plates=view.plates,
+            is_random=view.structure.is_random,
+            temperature=self.temperature,
+            step_size=lambda count: tuned.step_size,
+        )
+        key_aux, key_scheme, key_steps = jax.random.split(key, 3)
+        h = jnp.asarray(tuned.step_size, start.dtype)
+        state = self.gradient.init(view, centre, anchor)
+
+        def fresh(key: jax.Array) -> Any:
+            return dynamics.init(key, centre, self.temperature)
+
+        def step(
+            position: jax.Array, aux: Any, scheme: Any, key: jax.Array, count: jax.Array
+        ) -> tuple[jax.Array, Any, Any, jax.Array]:
+            key_noise, key_batch, key_again = jax.random.split(key, 3)
+            walker = Walker(position, aux, state, tuned.preconditioner.init(position, 1.0))
+            minibatch, scheme = stepper.minibatch(key_batch, count, scheme)
+            increment = stepper.increment(key_noise, position, h)
+            moved = stepper.step(walker, minibatch, increment, h)
+            back = moved.diverging
+            position = jnp.where(back, centre, moved.walker.position)
+            aux = jax.tree.map(
+                lambda a, b: jnp.where(back, a, b), fresh(key_again), moved.walker.aux
+            )
+            return position, aux, scheme, back
+
+        first = length // BURN_IN
+        root = sqrt(self.temperature)
+
+        def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
+            position, aux, scheme, means, second, snapshots, bad = carry
+            keys = jax.random.split(jax.random.fold_in(key_steps, count), walkers)
+            position, aux, scheme, back = jax.vmap(step, in_axes=(0, 0, 0, 0, None))(
+                position, aux, scheme, keys, count
+            )
+            y = jax.vmap(whiten.apply)(position - centre) / root
+            counts = (count >= first).astype(y.dtype)
+            means = means + counts * y
+            square = y.T @ y if second.ndim == 2 else jnp.sum(y**2, axis=0)
+            place = jnp.clip((count - first) * SNAPSHOTS // (length - first), 0, SNAPSHOTS - 1)
+            snapshots = snapshots.at[place].set(position)
+            return position, aux, scheme, means, second + counts * square, snapshots, bad + back
+
+        is_dense = dimension <= DENSE_COVARIANCE
+        carry = (
+            start,
+            jax.vmap(fresh)(jax.random.split(key_aux, walkers)),
+            jax.vmap(partial(view.scheme.init, plates=view.plates))(
+                jax.random.split(key_scheme, walkers)
+            ),
+            jnp.zeros_like(start),
+            jnp.zeros((dimension, dimension) if is_dense else dimension, start.dtype),
+            jnp.zeros((SNAPSHOTS, *start.shape), start.dtype),
+            jnp.zeros(walkers, jnp.int32),
+        )
+        last, _, _, means, second, snapshots, bad = jax.lax.fori_loop(0, length, body, carry)
+        counted = (length - first).astype(start.dtype)
+        return Seen(
+            means / counted,
+            second / (counted * walkers),
+            snapshots,
+            last,
+            jnp.mean(bad / length),
+            length - first,
+        )
+
+
+def updated(believed: Approximation, seen: Seen, temperature: float) -> Approximation:
+    """Return the approximation that the window's draws make of the one it began with.
+
+    Their covariance in y is shrunk towards I, what was believed, by the share of its distance from
+    I that sampling error explains (Ledoit and Wolf 2004, with the draws' effective number).
+    """
+    means = np.asarray(seen.means, np.float64)
+    second = np.asarray(seen.second, np.float64)
+    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(second))):
+        return believed
+    mean = means.mean(0)
+    dense = second.ndim == 2
+    covariance = second - (np.outer(mean, mean) if dense else mean**2)
+    diagonal = np.diag(covariance) if dense else covariance
+    between = means.var(0, ddof=1).sum()
+    draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
+    draws = max(draws, 1.0)
+    eye = np.eye(len(mean)) if dense else np.ones(len(mean))
+    distance = np.sum((covariance - eye) ** 2)
+    error = (np.sum(covariance**2) + diagonal.sum() ** 2) / draws
+    error = error if dense else 2 * np.sum(covariance**2) / draws
+    kept = 1 - min(1.0, error / max(distance, 1e-30))
+    shrunk = kept * covariance + (1 - kept) * eye
+    dtype = believed.centre.dtype
+    factor = jnp.asarray(np.linalg.cholesky(shrunk) if dense else np.sqrt(shrunk), dtype)
+    moved = sqrt(temperature) * believed.spread.apply(jnp.asarray(mean, dtype))
+    return Approximation(believed.centre + moved, _composed(believed.spread, factor))
+
+
+def _composed(spread: AbstractLinearMap, factor: jax.Array) -> AbstractLinearMap:
+    if factor.ndim == 2:
+        return Dense(jax.vmap(spread.apply, in_axes=1, out_axes=1)(factor))
+    assert isinstance(spread, Diagonal)
+    return Diagonal(spread.scale * factor)
+
+
+def _inverse(spread: AbstractLinearMap) -> AbstractLinearMap:
+    if isinstance(spread, Diagonal):
+        return Diagonal(1 / spread.scale)
+    assert isinstance(spread, Dense)
+    inverse = np.linalg.inv(np.asarray(spread.factor, np.float64))
+    return Dense(jnp.asarray(inverse, spread.factor.dtype))

@@ -1,0 +1,75 @@
+"""Noise correction: injected noise gives way to the gradient noise that is there already.
+
+With y = S^-1 z, gradient noise of covariance V in y adds h^2 V to the covariance of a kick, to
+which the increment is to add 2 D h I (2 h I for Langevin). An increment C dW with
+
+    C C' = I - heating(V),    heating(V) = h V / (2 D)    (h V / 2 for Langevin)
+
+leaves the sum as it should be: SGHMC's estimate B^ (papers/002), with V of the whole-data
+gradient, N^2 / B times that of one row, and in whitened coordinates. Where V exceeds 2 D / h there
+is too much noise already: the increment is left out there, never negative.
+
+V is a mean over the posterior. Where V depends on z, to first order in h only its mean matters.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import jax
+import jax.numpy as jnp
+
+
+class AbstractCorrection(ABC):
+    """Covariance V of the gradient noise in the preconditioner's coordinates, at T = 1."""
+
+    @property
+    @abstractmethod
+    def largest(self) -> jax.Array:
+        """The largest eigenvalue of V."""
+
+    @abstractmethod
+    def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        """Return C dW, where `heating` maps eigenvalues of V to shares of the increment."""
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DiagonalCorrection(AbstractCorrection):
+    """V by its diagonal, (d,)."""
+
+    variances: jax.Array
+
+    @property
+    def largest(self) -> jax.Array:
+        """The largest variance."""
+        return jnp.max(self.variances)
+
+    def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        """Return each coordinate's increment, less the share of its noise."""
+        return _remainder(heating(self.variances)) * increment
+
+
+@final
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class DenseCorrection(AbstractCorrection):
+    """V by its eigenvalues, (d,), and eigenvectors, the columns of (d, d)."""
+
+    variances: jax.Array
+    axes: jax.Array
+
+    @property
+    def largest(self) -> jax.Array:
+        """The largest eigenvalue."""
+        return jnp.max(self.variances)
+
+    def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
+        """Return the increment, less the share of the noise along each eigenvector."""
+        return self.axes @ (_remainder(heating(self.variances)) * (self.axes.T @ increment))
+
+
+def _remainder(share: jax.Array) -> jax.Array:
+    return jnp.sqrt(jnp.maximum(1.0 - share, 0.0))

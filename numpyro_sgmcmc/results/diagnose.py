@@ -1,0 +1,26 @@
+"""The verdict on a NumPyro `MCMC` that has run."""
+
+from typing import Any
+
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc.results.convert import collected, kernel_of
+from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
+
+
+def diagnose(mcmc: MCMC) -> Diagnosis:
+    """Return whether a run is calibrated, and what to change if it is not.
+
+    Costs a few seconds: gradients of the whole data at some hundred draws, or where there are more
+    than some ten thousand rows, of as many rows as that.
+
+    Args:
+        mcmc: a NumPyro `MCMC` that has run a kernel of this package.
+
+    Raises:
+        TypeError: where `mcmc` did not run a kernel of this package.
+        ValueError: where it has not run yet.
+    """
+    kernel = kernel_of(mcmc)
+    state: Any = mcmc.last_state
+    return diagnosis_of(kernel, state, collected(mcmc))

@@ -1,0 +1,162 @@
+"""Arms of one minibatch size, run side by side in one compiled program."""
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from numpyro_sgmcmc.adaptation import Target, View
+from numpyro_sgmcmc.kernels import AbstractKernel
+from numpyro_sgmcmc.potential import split_arguments
+from numpyro_sgmcmc.search.arms import TINY, open_step_size, with_numbers
+from numpyro_sgmcmc.search.stein import kernel_stein_discrepancy
+
+GRADIENTS_AT_ONCE = 16
+
+
+@final
+class Lanes:
+    """The walkers of some arms: one for each step size, all from the same start.
+
+    Compiled once for a number of lanes; the step sizes, and how far to run, are inputs.
+
+    Args:
+        kernel: what is searched for.
+        sizes: rows of a minibatch by plate name.
+        rows: those of one gradient.
+        key: of the start and of all that follows.
+        init_params: unconstrained values by site name to start at, or None.
+        args: arguments of the model.
+        kwargs: those by name.
+    """
+
+    def __init__(
+        self,
+        kernel: AbstractKernel,
+        sizes: dict[str, int],
+        rows: int,
+        key: jax.Array,
+        init_params: dict[str, Any] | None,
+        args: tuple,
+        kwargs: dict,
+    ) -> None:
+        self.kernel = with_numbers(kernel, TINY, sizes)
+        self.start = self.kernel.init(key, 0, init_params, args, kwargs)
+        open_step_size(self.kernel)
+        self.position = ravel_pytree(self.start.z)[0]
+        self.rows = rows * self.kernel.num_steps
+        self.draws = jnp.zeros((0, 0, 0))
+        self._arguments = args, kwargs
+        self._target = Target(self.kernel.structure, self.kernel.scheme, args, kwargs)
+        self._compiled: dict[Any, Callable] = {}
+        self.walkers = self.start
+
+    def run(self, fn: Callable, *inputs: Any) -> Any:
+        """Return `fn(view, *inputs)`, compiled at the first use of `fn`."""
+        return self._target.run(fn, *inputs)
+
+    def open(self, step_sizes: list[float]) -> None:
+        """Put a walker at the start for each step size."""
+        count = len(step_sizes)
+        start = self.start._replace(rng_key=None)
+        copies = jax.tree.map(lambda x: jnp.broadcast_to(x, (count, *jnp.shape(x))), start)
+        h = jnp.asarray(step_sizes, self.position.dtype)
+        friction = copies.tuned.friction
+        if friction is not None:
+            friction = jnp.minimum(friction, 1 / h)  # as a kernel of this step size would choose
+        tuned = copies.tuned._replace(step_size=h, friction=friction)
+        keys = jax.random.split(self.start.rng_key, count)
+        self.walkers = copies._replace(rng_key=keys, tuned=tuned)
+
+    def keep(self, places: list[int]) -> None:
+        """Go on with some of the lanes."""
+        self.walkers = jax.tree.map(lambda x: x[jnp.asarray(places)], self.walkers)
+
+    def friction(self, place: int) -> float | None:
+        """Return the friction of a lane, where the user left it open."""
+        friction = self.walkers.tuned.friction
+        return None if friction is None else float(friction[place])
+
+    def advance(self, count: int, skip: int, thin: int) -> float:
+        """Run all lanes, keep `count` draws of each and return the seconds of all together.
+
+        Args:
+            count: draws to keep.
+            skip: iterations before the first of them.
+            thin: iterations from one to the next.
+        """
+        arrays, rebuild = split_arguments(*self._arguments)
+        key = (len(self.walkers.i), count)
+        if key not in self._compiled:
+            program = jax.jit(partial(self._advance, rebuild, count))
+            self._compiled[key] = program.lower(arrays, self.walkers, skip, thin).compile()
+        begin = time.perf_counter()
+        result = self._compiled[key](arrays, self.walkers, skip, thin)
+        self.walkers, self.draws = jax.block_until_ready(result)
+        return time.perf_counter() - begin
+
+    def _advance(
+        self, rebuild: Callable, count: int, arrays: list[Any], walkers: Any, skip: Any, thin: Any
+    ) -> tuple[Any, jax.Array]:
+        args, kwargs = rebuild(arrays)
+        step = lambda _, walkers: self.kernel.sample(walkers, args, kwargs)  # noqa: E731
+
+        def collect(walkers: Any, _: None) -> tuple[Any, jax.Array]:
+            walkers = jax.lax.fori_loop(0, thin, step, walkers)
+            return walkers, jax.vmap(lambda z: ravel_pytree(z)[0])(walkers.z)
+
+        walkers = jax.lax.fori_loop(0, skip, step, walkers)
+        walkers, draws = jax.lax.scan(collect, walkers, None, length=count)
+        return walkers, jnp.swapaxes(draws, 0, 1)
+
+    def scores(self, key: jax.Array, scales: np.ndarray, repeats: int) -> np.ndarray:
+        """Return each lane's discrepancy from exp(-U / T), by the V-statistic.
+
+        Args:
+            key: key of the minibatches, which the walkers have not seen.
+            scales: of each coordinate, (d,).
+            repeats: minibatches of each of two estimates at a draw.
+        """
+        lanes = self.draws, self.walkers.gradient, self.walkers.tuned
+        # One at a time: a single program, however many are left.
+        scores = []
+        for place, lane_key in enumerate(jax.random.split(key, len(self.draws))):
+            lane = jax.tree.map(lambda x, place=place: x[place], lanes)
+            scores.append(self.run(self._score, *lane, lane_key, scales, repeats))
+        return np.asarray(jax.device_get(scores), np.float64)
+
+    def _score(
+        self,
+        view: View,
+        draws: jax.Array,
+        gradient_state: Any,
+        tuned: Any,
+        key: jax.Array,
+        scales: jax.Array,
+        repeats: jax.Array,
+    ) -> jax.Array:
+        stepper = self.kernel.stepper(view.args, view.kwargs, tuned)
+        estimator = stepper.transition.gradient
+
+        def gradient(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+            position, key = inputs
+
+            def add(number: jax.Array, total: jax.Array) -> jax.Array:
+                minibatch = view.draw(jax.random.fold_in(key, number))
+                estimate, _ = estimator.estimate(
+                    stepper.potential, position, minibatch, gradient_state
+                )
+                return total + estimate.gradient
+
+            return jax.lax.fori_loop(0, repeats, add, jnp.zeros_like(position)) / repeats
+
+        # Twice, so that their noise cancels from the diagonal too.
+        keys = jax.random.split(key, (2, len(draws)))
+        twice = [jax.lax.map(gradient, (draws, k), batch_size=GRADIENTS_AT_ONCE) for k in keys]
+        whitened = [gradients * scales / stepper.temperature for gradients in twice]
+        return kernel_stein_discrepancy(draws / scales, *whitened)

@@ -1,0 +1,214 @@
+"""The verdict on a finished run."""
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import arviz as az
+import jax
+import numpy as np
+import pandas as pd
+
+from numpyro_sgmcmc.adaptation import TOLERANCE
+from numpyro_sgmcmc.gradient import Plain
+from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
+from numpyro_sgmcmc.verdict.draws import unconstrained
+from numpyro_sgmcmc.verdict.measured import Measured, Run, measure, run_of
+from numpyro_sgmcmc.verdict.sentence import Found, judged
+
+
+@final
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a run is worth.
+
+    Attributes:
+        calibrated: whether nothing is wrong with it, as far as can be measured.
+        sentence: so in words, or what is wrong, and the number to use instead.
+        sites: for each latent site, the worst of its entries: `ess_bulk`, `r_hat` (rank-normalised,
+            ArviZ's), and relative errors of the standard deviation by gradient noise
+            (`noise_inflation`) and by the step size (`discretisation`), from theory with measured
+            noise and curvature; `sd_error`, measured whatever the cause, and `mean_shift` in
+            standard deviations, both on the unconstrained space. NaN where not known.
+        kinetic_temperature: mean of p . p / d over the draws, NaN without momentum.
+        kinetic_temperature_error: its standard error.
+        temperature: its target.
+        diverged: share of diverged iterations.
+        discrepancy: kernel Stein discrepancy of whitened draws.
+        p_value: of that discrepancy, by the wild bootstrap: small for a wrong posterior, or for
+            draws that are far from independent.
+        noise: largest eigenvalue V of the gradient noise in the preconditioner's coordinates.
+        curvature: largest curvature there.
+        step_size: mean step size.
+    """
+
+    calibrated: bool
+    sentence: str
+    sites: pd.DataFrame
+    kinetic_temperature: float
+    kinetic_temperature_error: float
+    temperature: float
+    diverged: float
+    discrepancy: float
+    p_value: float
+    noise: float
+    curvature: float
+    step_size: float
+
+    def __str__(self) -> str:
+        """Return the sentence and the table."""
+        return f"{self.sentence}\n\n{self.sites.to_string(float_format=lambda x: f'{x:.3g}')}"
+
+
+def diagnosis_of(
+    kernel: AbstractKernel | AbstractRichardsonRomberg, state: Any, data: Any
+) -> Diagnosis:
+    """Return the verdict on a run of `kernel` that ended in `state` and left `data`.
+
+    Richardson-Romberg's estimates cancel the leading error of its finest walker: what is left of it
+    is judged.
+    """
+    walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
+    structure = walker.structure
+    posterior, stats = data["posterior"], data["sample_stats"]
+    sites = {name: np.asarray(posterior[name]) for name in structure.prototype}
+    weights = np.asarray(stats["weight"], np.float64)
+    flat = unconstrained(walker.target, {n: v.reshape(-1, *v.shape[2:]) for n, v in sites.items()})
+    draws = flat.reshape(*weights.shape, -1)
+    run = run_of(walker, state, draws, weights, np.asarray(stats["step_size"], np.float64))
+    if isinstance(kernel, AbstractRichardsonRomberg):
+        run = run._replace(step_size=run.step_size / 2 ** (kernel.levels - 1))
+        measured = _extrapolated(measure(run, jax.random.key(0)), kernel.levels)
+    else:
+        measured = measure(run, jax.random.key(0))
+    ess, r_hat = _convergence(posterior, list(sites))
+    table = _table(structure, measured, ess, r_hat)
+    diverged = float(np.mean(np.asarray(stats["diverging"])))
+    least = np.array([ess[name] for name in table.index])
+    # Relative standard errors of a standard deviation, and of a mean in standard deviations.
+    noise_counts = walker.scheme.is_independent
+    found = Found(
+        diverged=diverged,
+        step_size=run.step_size,
+        largest_step_size=_largest_step_size(run, measured),
+        noise=_worst(table["noise_inflation"] if noise_counts else 0 * table["r_hat"]),
+        discretisation=_worst(table["discretisation"]),
+        inflation=_worst_with_error(table["sd_error"], 1 / np.sqrt(2 * least)),
+        shift=_worst_with_error(table["mean_shift"], 1 / np.sqrt(least)),
+        ess=(str(table.index[least.argmin()]), float(least.min())),
+        r_hat=_worst(table["r_hat"]),
+        draws=weights.size,
+        batches=structure.plates,
+        is_plain=isinstance(run.gradient, Plain),
+        is_known=bool(np.all(np.isfinite(table["mean_shift"]))),
+    )
+    calibrated, sentence = judged(found)
+    kinetic, error = _kinetic_temperature(stats)
+    return Diagnosis(
+        calibrated,
+        sentence,
+        table,
+        kinetic,
+        error,
+        run.temperature,
+        diverged,
+        measured.discrepancy,
+        measured.p_value,
+        measured.noise,
+        measured.curvature,
+        run.step_size,
+    )
+
+
+def _largest_step_size(run: Run, measured: Measured) -> float:
+    if not np.isfinite(measured.curvature):
+        return np.inf
+    return float(run.dynamics.largest_step_size(measured.curvature, TOLERANCE / 2))
+
+
+def _table(structure: Any, measured: Measured, ess: dict, r_hat: dict) -> pd.DataFrame:
+    dimension = len(measured.inflation)
+    places = structure.unravel(np.arange(dimension, dtype=np.float32))
+    rows = {}
+    for name, where in places.items():
+        at = np.asarray(where, int).reshape(-1)
+        rows[name] = {
+            "ess_bulk": ess[name],
+            "r_hat": r_hat[name],
+            "noise_inflation": _largest(_as_sd(measured.noise_inflation[at])),
+            "discretisation": _largest(_as_sd(measured.discretisation[at])),
+            "sd_error": _largest(_as_sd(measured.inflation[at])),
+            "mean_shift": _largest(measured.shift[at]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _as_sd(variance_error: np.ndarray) -> np.ndarray:
+    return np.sqrt(np.maximum(1 + variance_error, 0.0)) - 1
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the value of largest modulus; NaN where any is not known."""
+    if not values.size or np.isnan(values).any():
+        return np.nan
+    return float(values[np.argmax(np.abs(values))])
+
+
+def _worst(column: Any) -> tuple[str, float]:
+    values = np.asarray(column, np.float64)
+    if np.isnan(values).all():
+        return "", float("nan")
+    at = int(np.nanargmax(np.abs(values)))
+    return str(column.index[at]), float(values[at])
+
+
+def _worst_with_error(column: Any, errors: np.ndarray) -> tuple[str, float, float]:
+    values = np.asarray(column, np.float64)
+    at = int(np.argmax(np.where(np.isnan(values), np.inf, np.abs(values) / errors)))
+    return str(column.index[at]), float(values[at]), float(errors[at])
+
+
+def _extrapolated(measured: Measured, levels: int) -> Measured:
+    """Return what extrapolation leaves of the finest walker's errors.
+
+    With x = h lambda / 2, a variance is 1 / (1 - x) times too large. Of the series x + x^2 + ...,
+    two levels leave -x^2 / 2 and three x^3 / 8; in terms of the finest walker's own error e, which
+    is x / 2 or x / 4, that is 2 e^2 and 8 e^3. The largest step size is a bound on that error too.
+    """
+
+    def left(error: np.ndarray) -> np.ndarray:
+        return 2.0 ** (levels * (levels - 1) // 2) * np.abs(error) ** levels
+
+    return measured._replace(
+        noise_inflation=left(measured.noise_inflation),
+        discretisation=left(measured.discretisation),
+        inflation=left(measured.inflation),
+        curvature=np.nan,
+    )
+
+
+def _convergence(posterior: Any, names: list[str]) -> tuple[dict, dict]:
+    """Return each site's smallest effective sample size and largest R-hat, by ArviZ."""
+    ess, r_hat = {}, {}
+    for name in names:
+        array = np.asarray(posterior[name], np.float64)
+        columns = array.reshape(*array.shape[:2], -1)
+        each = [_one(columns[..., i]) for i in range(columns.shape[-1])]
+        ess[name] = min(one[0] for one in each) if each else np.nan
+        r_hat[name] = max(one[1] for one in each) if each else np.nan
+    return ess, r_hat
+
+
+def _one(draws: np.ndarray) -> tuple[float, float]:
+    # Entries that the support fixes (a Cholesky factor's upper triangle) do not move at all.
+    if np.ptp(draws) == 0:
+        return np.inf, 1.0
+    ess, r_hat = az.ess(draws), az.rhat(draws)
+    return float(np.asarray(ess)), float(np.asarray(r_hat))
+
+
+def _kinetic_temperature(stats: Any) -> tuple[float, float]:
+    if "kinetic_temperature" not in stats:
+        return float("nan"), float("nan")
+    draws = np.asarray(stats["kinetic_temperature"], np.float64)
+    ess = float(np.asarray(az.ess(draws, method="mean")))
+    return float(draws.mean()), float(draws.std() / np.sqrt(max(ess, 1.0)))

@@ -1,0 +1,84 @@
+"""The draws of a finished run where the kernel made them: flat and unconstrained."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from numpyro.infer.util import unconstrain_fn
+
+from numpyro_sgmcmc.adaptation import Target, View
+from numpyro_sgmcmc.gradient import Anchor, Plain
+from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
+from numpyro_sgmcmc.potential.handlers import with_minibatch
+
+GRADIENT_ROWS = 2 * 10**7
+"""Gradients of single rows that a verdict may cost."""
+
+
+def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
+    """Return constrained draws, leading shape (n,), as flat positions (n, d)."""
+    wanted = {name: jnp.asarray(sites[name]) for name in target.structure.prototype}
+    return np.asarray(target.run(_unconstrain, wanted), np.float64)
+
+
+def gradients(
+    target: Target, key: jax.Array, points: jax.Array, centre: jax.Array
+) -> tuple[np.ndarray, bool]:
+    """Return nearly exact gradients of U at points (n, d), and whether they are exact.
+
+    Of all rows where the budget allows; else of as many fresh rows for each point as it does, with
+    the gradient at the centre as a control variate: unbiased, and of little noise.
+    """
+    structure = target.structure
+    rows = max((plate.size for plate in structure.plates.values()), default=1)
+    each = max(GRADIENT_ROWS // len(points), 1)
+    if rows <= each:
+        found = target.run(_exact, points)
+    elif structure.is_random:
+        found = target.run(_sampled, key, points, name=("sampled", each))
+    else:
+        anchor = Anchor(centre, *target.run(_value_and_grad, centre))
+        view_key = ("controlled", min(each, rows))
+
+        def controlled(view: View, key: jax.Array, points: jax.Array, anchor: Anchor) -> Any:
+            def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+                batch = view.many_rows(inputs[1], each)
+                return controlled_estimate(view.potential, inputs[0], batch, anchor).gradient
+
+            return jax.lax.map(one, (points, jax.random.split(key, len(points))))
+
+        found = target.run(controlled, key, points, anchor, name=view_key)
+    return np.asarray(found, np.float64), rows <= each
+
+
+def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
+    structure = view.structure
+    key = jax.random.key(0) if structure.is_random else None
+    model = with_minibatch(structure.model, structure.fixed, structure.placeholder(), key)
+
+    def one(draw: dict[str, jax.Array]) -> jax.Array:
+        free = unconstrain_fn(model, view.args, view.kwargs, draw)
+        return ravel_pytree({name: free[name] for name in structure.prototype})[0]
+
+    return jax.vmap(one)(sites)
+
+
+def _exact(view: View, points: jax.Array) -> jax.Array:
+    def over(batch: Any) -> jax.Array:
+        return jax.lax.map(lambda z: jax.grad(view.potential)(z, batch), points)
+
+    return view.over(over)
+
+
+def _sampled(view: View, key: jax.Array, points: jax.Array) -> jax.Array:
+    def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        estimate, _ = Plain().estimate(view.potential, inputs[0], view.many_rows(inputs[1]), ())
+        return estimate.gradient
+
+    return jax.lax.map(one, (points, jax.random.split(key, len(points))))
+
+
+def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return view.value_and_grad(position)

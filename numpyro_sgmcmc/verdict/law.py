@@ -1,0 +1,65 @@
+"""What theory says of a kernel's variances: the stationary law of its recursion on a Gaussian."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+
+
+def relative_variance(
+    dynamics: AbstractDynamics,
+    step_size: float,
+    curvature: np.ndarray,
+    noise: np.ndarray,
+    corrected: np.ndarray,
+) -> np.ndarray:
+    """Return the stationary variance over the exact one, 1 / curvature, direction by direction.
+
+    In a direction of curvature lambda a step is affine in the state x = (z, auxiliary variables):
+    x <- A x + b dW + c e with dW ~ N(0, h (1 - s)) and gradient noise e ~ N(0, V), so its
+    covariance solves M = A M A' + h (1 - s) b b' + V c c'. A, b and c are derivatives of the
+    dynamics' own step. s is the share that a noise correction takes out.
+
+    Args:
+        dynamics: linear in auxiliary variables, gradient and increment.
+        step_size: h.
+        curvature: lambda, (d,), in the preconditioner's coordinates, at T = 1.
+        noise: V along each direction, (d,).
+        corrected: V that the correction knows of, (d,); zeros without.
+
+    Returns:
+        Shape (d,); infinite where the recursion does not settle.
+    """
+    zero = jnp.zeros(1)
+    aux = jax.eval_shape(lambda: dynamics.init(jax.random.key(0), zero, 1.0))
+    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), aux)
+    flat, unravel = ravel_pytree(aux)
+    h = jnp.asarray(step_size)
+
+    def step(x: jax.Array, increment: jax.Array, error: jax.Array, curve: jax.Array) -> jax.Array:
+        z, now = x[:1], unravel(x[1:])
+        query = z + dynamics.lookahead(now, h, z)
+        moved, then = dynamics.step(now, curve * query + error, increment, h)
+        return jnp.concatenate([z + moved, ravel_pytree(then)[0]])
+
+    start = jnp.zeros(1 + flat.size)
+    derivatives = jax.vmap(partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero))(
+        jnp.asarray(curvature, start.dtype)
+    )
+    a, b, c = (np.asarray(x, np.float64) for x in derivatives)
+    share = np.clip(np.asarray(dynamics.heating(jnp.asarray(corrected), h), np.float64), 0.0, 1.0)
+    size = a.shape[1]
+    operator = np.einsum("nij,nkl->nikjl", a, a).reshape(-1, size**2, size**2)
+    added = (
+        (float(step_size) * (1 - share))[:, None, None] * b @ b.transpose(0, 2, 1)
+        + np.asarray(noise, np.float64)[:, None, None] * c @ c.transpose(0, 2, 1)
+    )  # fmt: skip
+    settles = np.abs(np.linalg.eigvals(a)).max(1) < 1
+    operator[~settles] = 0.0
+    eye = np.eye(size**2)
+    second = np.linalg.solve(eye - operator, added.reshape(-1, size**2, 1))[:, 0, 0]
+    return np.where(settles, second * np.asarray(curvature, np.float64), np.inf)

@@ -1,0 +1,160 @@
+"""The warm-up's parts where the answer is known: windows, shrinkage, rough starts, recovery."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+
+from numpyro_sgmcmc import Dense, Diagonal, FixedPoint, Splitting, UniformMinibatch
+from numpyro_sgmcmc.adaptation import (
+    Approximation,
+    Target,
+    Tuned,
+    Wishes,
+    anchor_at,
+    find_mode,
+    is_sound,
+    laplace,
+    mean_field,
+    warm_up,
+)
+from numpyro_sgmcmc.adaptation.warmup import window_lengths
+from numpyro_sgmcmc.adaptation.windows import Seen, Window, updated
+from numpyro_sgmcmc.potential import read_structure
+from tests.oracles import linear
+
+WALKERS = 8
+
+
+def regression(rows=200, seed=0):
+    rng = np.random.default_rng(seed)
+    design = rng.normal(size=(rows, 1, 3)) * np.array([1.0, 10.0, 0.3])
+    design[..., 1] += 5 * design[..., 0]  # correlated columns
+    y = design @ np.array([0.5, -0.1, 1.0]) + rng.normal(size=(rows, 1))
+    return design, y, np.ones(1)
+
+
+def ratios(covariance, wanted):
+    """Variances along the directions that a covariance and the wanted one share."""
+    root = np.linalg.inv(np.linalg.cholesky(wanted))
+    return np.linalg.eigvalsh(root @ covariance @ root.T)
+
+
+def target_of(model, *args):
+    return Target(read_structure(model, args, {}), UniformMinibatch(), args, {})
+
+
+DATA = regression()
+EXACT = linear.posterior(*DATA)
+TARGET = target_of(linear.model, *(jnp.asarray(x, jnp.float32) for x in DATA), 20)
+COVARIANCE = np.linalg.inv(EXACT.hessian)
+
+
+@pytest.mark.parametrize("transitions", [0, 19, 20, 100, 1_000, 10**6])
+def test_windows_double_within_what_there_is(transitions):
+    lengths = window_lengths(transitions)
+    assert sum(lengths) <= min(transitions, 20_000)
+    assert len(lengths) == {0: 0, 19: 0, 20: 1, 100: 2}.get(transitions, 5)
+    assert all(abs(b - 2 * a) <= 1 for a, b in pairwise(lengths))
+
+
+def seen_of(draws):
+    """What a window reports of draws (length, walkers, d)."""
+    flat = draws.reshape(-1, draws.shape[-1])
+    second = flat.T @ flat / len(flat)
+    arrays = (draws.mean(0), second, draws[:4], draws[-1], 0.0, len(draws))
+    return Seen(*(jnp.asarray(x) for x in arrays))
+
+
+def test_many_draws_decide_and_few_do_not():
+    rng = np.random.default_rng(0)
+    factor = np.array([[2.0, 0.0], [1.0, 0.5]])
+    believed = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
+    draws = rng.normal(size=(4_000, WALKERS, 2)) @ factor.T + np.array([1.0, -1.0])
+    after = updated(believed, seen_of(draws), 1.0)
+    found = np.asarray(after.spread.factor, np.float64)
+    # 32,000 draws: 4 relative standard errors sqrt(2 / 32,000) of a variance, 6e-5 each.
+    ratio = ratios(found @ found.T, factor @ factor.T)
+    np.testing.assert_allclose(ratio, 1.0, atol=2 * 4 * np.sqrt(2 / 32_000))
+    np.testing.assert_allclose(after.centre, [1.0, -1.0], atol=4 * 2.3 / np.sqrt(32_000))
+    # Walkers that stand still are 8 draws, however long they stood; 40 directions, none known.
+    few = np.broadcast_to(rng.normal(size=(1, WALKERS, 40)), (500, WALKERS, 40))
+    believed = Approximation(jnp.zeros(40), Dense(jnp.eye(40)))
+    after = updated(believed, seen_of(np.array(few)), 1.0)
+    np.testing.assert_allclose(after.spread.factor, jnp.eye(40), atol=0.2)
+
+
+def test_draws_that_are_not_finite_change_nothing():
+    believed = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
+    assert updated(believed, seen_of(np.full((10, WALKERS, 2), np.nan)), 1.0) is believed
+
+
+def test_a_wrong_belief_is_mended():
+    """Started 3 sd off with variances 4 to 25 times wrong; after 2,000 transitions of 8 walkers.
+
+    They leave some 600 independent draws in the last window: bounds are 5 standard errors.
+    """
+    sd = np.sqrt(np.diag(COVARIANCE))
+    centre = jnp.asarray(EXACT.mode + 3 * sd, jnp.float32)
+    believed = Approximation(centre, Diagonal(jnp.asarray(sd * np.array([0.5, 2.0, 0.2]))))
+    wishes = Wishes(Splitting(), (FixedPoint(),), None, 1.0)
+    warmed = warm_up(TARGET, jax.random.key(0), wishes, believed, anchor_at(TARGET, centre), 2_000)
+    found = np.asarray(warmed.believed.spread.factor, np.float64)
+    np.testing.assert_allclose((warmed.believed.centre - EXACT.mode) / sd, 0.0, atol=5 / 24)
+    ratio = ratios(found @ found.T, COVARIANCE)
+    np.testing.assert_allclose(ratio, 1.0, atol=5 * np.sqrt(2 / 600) * 1.5)
+    np.testing.assert_array_equal(warmed.anchor.position, warmed.believed.centre)
+    assert warmed.adaptation.windows == 5
+    assert abs(float(warmed.adaptation.curvature) - 1) < 0.6
+
+
+def test_a_walker_that_leaves_the_finite_numbers_comes_back():
+    window = Window(TARGET, Splitting(0.1), FixedPoint(), 1.0)
+    centre = jnp.asarray(EXACT.mode, jnp.float32)
+    factor = jnp.asarray(np.linalg.cholesky(COVARIANCE), jnp.float32)
+    tuned = Tuned(jnp.asarray(9.0), None, Dense(factor))  # the limit is 2
+    start = jnp.broadcast_to(centre, (WALKERS, 3))
+    believed = Approximation(centre, Dense(factor))
+    seen = window.run(jax.random.key(0), tuned, anchor_at(TARGET, centre), believed, start, 300)
+    assert float(seen.diverging) > 0
+    assert np.all(np.isfinite(seen.last))
+    assert np.all(np.isfinite(seen.snapshots))
+
+
+def test_a_mean_field_fit_of_a_gaussian():
+    """Reverse Kullback-Leibler: the exact mean, and variances 1 / H_ii."""
+    found = mean_field(TARGET, jax.random.key(0), jnp.zeros(3))
+    scale = 1 / np.sqrt(np.diag(EXACT.hessian))
+    # What Adam's last, small steps leave of the minibatches' noise.
+    np.testing.assert_allclose((found.centre - EXACT.mode) / scale, 0.0, atol=0.3)
+    np.testing.assert_allclose(found.spread.scale / scale, 1.0, atol=0.1)
+
+
+def hierarchy(y, groups=8):
+    scale = numpyro.sample("scale", dist.HalfNormal(1.0))
+    with numpyro.plate("groups", groups):
+        effect = numpyro.sample("effect", dist.Normal(0.0, scale))
+    with numpyro.plate("rows", len(y), subsample_size=8) as i:
+        numpyro.sample("y", dist.Normal(effect[i % groups], 3.0), obs=y[i])
+
+
+def test_a_degenerate_mode_is_told_from_a_sound_one():
+    mode = find_mode(TARGET, jax.random.key(0), jnp.zeros(3))
+    assert is_sound(TARGET, mode, jax.random.key(1))
+    wide = mode._replace(hessian=mode.hessian / 9)  # draws would lie three times too far out
+    assert not is_sound(TARGET, wide, jax.random.key(1))
+    y = jnp.asarray(np.random.default_rng(0).normal(size=32), jnp.float32)
+    centred = target_of(hierarchy, y)
+    mode = find_mode(centred, jax.random.key(0), jnp.zeros(9))
+    assert not is_sound(centred, mode, jax.random.key(1))
+
+
+def test_laplace_draws_have_the_covariance_of_the_inverse_hessian():
+    mode = find_mode(TARGET, jax.random.key(0), jnp.zeros(3))
+    draws = np.asarray(laplace(mode).draw(jax.random.key(2), 4_000, temperature=4.0), np.float64)
+    ratio = ratios(np.cov(draws.T), 4 * COVARIANCE)
+    np.testing.assert_allclose(ratio, 1.0, atol=5 * np.sqrt(2 / 4_000) * 1.5)

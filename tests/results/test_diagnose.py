@@ -1,0 +1,192 @@
+"""The verdict: passes runs that are right, and never one that is wrong."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import (
+    SGLD,
+    SGRRLD,
+    FixedPoint,
+    SGHMCSplit,
+    diagnose,
+    summary,
+    to_inference_data,
+)
+from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.verdict.law import relative_variance
+from numpyro_sgmcmc.verdict.stein import discrepancy, stein_gram
+from tests.oracles import linear
+from tests.oracles.recursion import DYNAMICS, stationary_covariance
+
+ROWS, BATCH = 400, 40
+
+
+def data(seed=0):
+    rng = np.random.default_rng(seed)
+    design = rng.normal(size=(ROWS, 1, 2)) * np.array([1.0, 0.5])
+    y = design @ np.array([0.7, -0.4]) + rng.normal(size=(ROWS, 1))
+    return tuple(jnp.asarray(x, jnp.float32) for x in (design, y, np.ones(1)))
+
+
+DATA = data()
+EXACT = linear.posterior(*DATA)
+FRICTION = 25.0
+ANCHORED = FixedPoint({"theta": jnp.asarray(EXACT.mode, jnp.float32)})
+ADAPTED = SGHMCSplit(linear.model, num_steps=5)
+"""Runs share its warm-up: one kernel on one data set is prepared once."""
+
+
+def run(kernel, *, warmup=200, samples=1_000, chains=4, batch=BATCH):
+    mcmc = MCMC(
+        kernel,
+        num_warmup=warmup,
+        num_samples=samples,
+        num_chains=chains,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(0), *DATA, batch)
+    return mcmc
+
+
+def at_mode(kernel, h, *, batch=BATCH, **options):
+    """A run at h with the fixed friction, started where the posterior is."""
+    return run(kernel(linear.model, h, **options), warmup=400, samples=1_500, batch=batch, chains=8)
+
+
+def test_an_adapted_run_passes():
+    found = diagnose(run(ADAPTED))
+    assert found.calibrated, found.sentence
+    assert found.sentence.startswith("Calibrated")
+    assert found.diverged == 0
+    assert found.sites.loc["theta", "ess_bulk"] > 400
+    assert found.p_value > 1e-3  # by construction of the bootstrap
+
+
+GOOD = 0.02
+WRONG = {
+    "step size 3 times too large": (
+        lambda: at_mode(SGLD, 3 * 0.0006, gradient=ANCHORED, num_steps=10),
+        "step",
+    ),
+    "minibatch 10 times too small": (
+        lambda: at_mode(SGHMCSplit, GOOD, friction=FRICTION, num_steps=10, batch=BATCH // 10),
+        "gradient noise",
+    ),
+    "stopped early": (lambda: run(ADAPTED, warmup=0, samples=20), "too short"),
+    "not yet arrived": (
+        lambda: run(SGLD(linear.model, 1e-6), warmup=0, samples=500),
+        "too short",
+    ),
+    "temperature of another posterior": (
+        lambda: _with_temperature(at_mode(SGHMCSplit, GOOD, friction=FRICTION, num_steps=10)),
+        "standard deviation",
+    ),
+}
+
+
+def _with_temperature(mcmc):
+    # Draws twice as wide as they should be, from wherever: nothing that theory could know of.
+    mcmc._states["z"] = jax.tree.map(
+        lambda x: 2 * (x - x.mean((0, 1))) + x.mean((0, 1)), mcmc._states["z"]
+    )
+    return mcmc
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_a_wrong_run_is_flagged_with_its_cause(case):
+    make, cause = WRONG[case]
+    found = diagnose(make())
+    assert not found.calibrated
+    assert found.sentence.startswith("Not calibrated")
+    assert cause in found.sentence, found.sentence
+
+
+def test_the_same_run_with_large_enough_minibatches_passes():
+    found = diagnose(at_mode(SGHMCSplit, GOOD, friction=FRICTION, num_steps=10, batch=None))
+    assert found.calibrated, found.sentence
+
+
+def test_theory_and_measurement_agree_on_an_inflated_posterior():
+    """Plain gradients: the exact law, theory with measured noise, and Stein's identity."""
+    h = 0.03
+    found = diagnose(at_mode(SGHMCSplit, h, friction=FRICTION, num_steps=10))
+    noise = EXACT.noise(BATCH)
+    law = DYNAMICS["splitting"](h, np.eye(2), FRICTION)
+    covariance = stationary_covariance(law, EXACT.hessian, noise, h)[:2, :2]
+    inflation = np.sqrt(np.diag(covariance) * 1 / np.diag(np.linalg.inv(EXACT.hessian))) - 1
+    row = found.sites.loc["theta"]
+    # V has a relative standard error of sqrt(2 / 2048) a direction; an sd's of ESS draws is
+    # 1 / sqrt(2 ESS). 5 of each: false-failure rates below 1e-6.
+    assert abs(row["noise_inflation"] - inflation.max()) < 5 * np.sqrt(2 / 2048) + 0.02
+    bound = 5 / np.sqrt(2 * row["ess_bulk"]) * (1 + inflation.max())
+    assert abs(row["sd_error"] - inflation.max()) < bound + 0.02
+
+
+def test_a_bad_verdict_travels_and_warns():
+    mcmc = run(ADAPTED, warmup=0, samples=20)
+    with pytest.warns(UserWarning, match="Not calibrated"):
+        results = to_inference_data(mcmc)
+    attributes = results.attrs or results["posterior"].attrs
+    assert attributes["calibrated"] == 0
+    assert attributes["verdict"].startswith("Not calibrated")
+    with pytest.warns(UserWarning, match="Not calibrated"):
+        summary(results)
+
+
+def test_richardson_romberg_is_judged_by_what_it_cancels():
+    kernel = SGRRLD(linear.model, 0.0012, gradient=ANCHORED, num_steps=10)
+    assert diagnose(run(kernel, warmup=300, samples=1_500, chains=8)).calibrated
+
+
+@pytest.mark.parametrize("build", [Langevin, partial(Hamiltonian, 2.0), partial(Splitting, 2.0)])
+def test_theory_is_the_recursion(build):
+    name = {Langevin: "langevin"}.get(build) or build.func.__name__.lower()
+    h, noise, part = 0.3, np.array([0.0, 0.8, 2.0]), np.array([0.0, 0.5, 2.0])
+    curvature = np.array([0.5, 1.0, 1.3])
+    found = relative_variance(build(), h, curvature, noise, part)
+    for i, curve in enumerate(curvature):
+        law = DYNAMICS[name](h, np.eye(1), 2.0)
+        share = float(build().heating(part[i], h))
+        law = law._replace(heat=law.heat * np.sqrt(max(1 - share, 0)))
+        known = linear.Noise(
+            np.array([[1.0], [-1.0]]) * np.sqrt(noise[i]), np.zeros((2, 1, 1)), 1.0
+        )
+        exact = stationary_covariance(law, np.eye(1) * curve, known, h)[0, 0] * curve
+        np.testing.assert_allclose(found[i], exact, rtol=1e-4)
+    assert np.isinf(relative_variance(build(), 50.0, np.ones(1), np.zeros(1), np.zeros(1)))
+
+
+def test_stein_kernel_against_automatic_differentiation():
+    rng = np.random.default_rng(0)
+    y, score = rng.normal(size=(2, 3, 4))
+
+    def base(x, z):
+        return (1.5**2 + jnp.sum((x - z) ** 2)) ** -0.5
+
+    def one(x, z, s, t):
+        cross = jnp.trace(jax.jacfwd(jax.grad(base), 1)(x, z))
+        first, second = jax.grad(base), jax.grad(base, 1)
+        return base(x, z) * (s @ t) + s @ second(x, z) + t @ first(x, z) + cross
+
+    with jax.enable_x64(True):
+        y64, s64 = jnp.asarray(y), jnp.asarray(score)
+        wanted = [
+            [one(a, b, s, t) for b, t in zip(y64, s64, strict=True)]
+            for a, s in zip(y64, s64, strict=True)
+        ]
+    np.testing.assert_allclose(
+        stein_gram(y, score, 1.5), np.asarray(wanted), rtol=1e-10, atol=1e-10
+    )
+
+
+def test_discrepancy_knows_right_from_wrong():
+    draws = np.random.default_rng(0).normal(size=(400, 3))
+    assert discrepancy(draws, -draws)[1] > 1e-3  # false-failure rate 1e-3
+    assert discrepancy(1.5 * draws, -1.5 * draws)[1] == 0
+    assert discrepancy(draws + 0.5, -draws - 0.5)[1] == 0
