@@ -45,6 +45,7 @@ class Search(NamedTuple):
 def tune(
     kernel: AbstractKernel,
     key: jax.Array,
+    /,
     *model_args: Any,
     budget: float,
     step_sizes: Iterable[float] | None = None,
