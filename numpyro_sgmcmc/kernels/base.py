@@ -2,8 +2,9 @@
 
 from abc import ABC
 from collections.abc import Callable
+from copy import copy
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
@@ -17,16 +18,11 @@ from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, with_fric
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.first import Parts, first_state
 from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
 from numpyro_sgmcmc.kernels.renewal import renewed
-from numpyro_sgmcmc.kernels.start import (
-    check_params,
-    check_start,
-    draw_start,
-    flatten_params,
-    is_finite_start,
-)
+from numpyro_sgmcmc.kernels.start import check_params, check_start, checked_start
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
@@ -36,6 +32,7 @@ from numpyro_sgmcmc.potential import (
     read_structure,
     stochastic_potential,
 )
+from numpyro_sgmcmc.potential.handlers import resized
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker, keep_if
@@ -122,14 +119,13 @@ class AbstractKernel(MCMCKernel, ABC):
     @property
     def structure(self) -> Structure:
         """The model's structure, known once `init` has run."""
-        if self._target is None:
-            raise ValueError("Expected a kernel that has been run; call `MCMC(kernel).run` first.")
-        return self._target.structure
+        return self.target.structure
 
     @property
     def target(self) -> Target:
         """The model bound to its data, known once `init` has run."""
-        assert self.structure is not None and self._target is not None
+        if self._target is None:
+            raise ValueError("Expected a kernel that has been run; call `MCMC(kernel).run` first.")
         return self._target
 
     @property
@@ -149,6 +145,16 @@ class AbstractKernel(MCMCKernel, ABC):
         return self._temperature
 
     @property
+    def step_size(self) -> Callable[[Any], Any] | None:
+        """The user's step size as a function of the transition count, None where it is open."""
+        return self._schedule
+
+    @property
+    def has_constant_step_size(self) -> bool:
+        """Whether the step size, if any, is a number."""
+        return self._constant_step_size
+
+    @property
     def num_steps(self) -> int:
         """Transitions in one MCMC iteration."""
         return self._num_steps
@@ -164,6 +170,26 @@ class AbstractKernel(MCMCKernel, ABC):
         varying = () if self._constant_step_size else ("step_size", "weight")
         moving = ("kinetic_temperature",) if self._dynamics.has_momentum else ()
         return (self.sample_field, "potential_energy", "diverging", *varying, *moving)
+
+    def with_numbers(
+        self,
+        step_size: float,
+        sizes: dict[str, int] | None = None,
+        friction: float | None = None,
+    ) -> Self:
+        """Return a fresh kernel that differs from this one in its numbers alone.
+
+        Args:
+            step_size: h.
+            sizes: rows of a minibatch by plate name; None keeps the model's own.
+            friction: D, for dynamics whose friction is open.
+        """
+        new = copy(self)  # what pickling keeps: what the user chose, nothing made for data
+        new._schedule, new._constant_step_size = as_schedule(step_size), True
+        new._dynamics = with_friction(new._dynamics, friction)
+        if sizes:
+            new.model = resized(new.model, sizes)
+        return new
 
     @property
     def _sample_fn(self) -> Target | None:
@@ -226,9 +252,7 @@ class AbstractKernel(MCMCKernel, ABC):
         """Return what one transition needs, for these arguments and tuned numbers."""
         structure = self.structure
         dynamics = with_friction(self._dynamics, tuned.friction)
-        assert self._prepared is not None
-        gradient = self._prepared.gradient
-        schedule = self._schedule
+        gradient = self.prepared.gradient
         return Stepper(
             potential=stochastic_potential(structure, args, kwargs),
             transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
@@ -236,8 +260,14 @@ class AbstractKernel(MCMCKernel, ABC):
             plates=structure.plates,
             is_random=structure.is_random,
             temperature=self._temperature,
-            step_size=schedule if schedule is not None else lambda count: tuned.step_size,
+            step_size=self._step_size(tuned),
         )
+
+    def _step_size(self, tuned: Tuned) -> Callable[[Any], Any]:
+        if tuned.step_size is not None:
+            return lambda count: tuned.step_size
+        assert self._schedule is not None
+        return self._schedule
 
     def renewed(
         self, gradient_state: Any, z: dict[str, jax.Array], state: Any, args: tuple, kwargs: dict
@@ -246,11 +276,10 @@ class AbstractKernel(MCMCKernel, ABC):
 
         Outside the `vmap` over chains, which would take a pass over the data at every step.
         """
-        assert self._prepared is not None
         view = View(self.structure, self._minibatch, args, kwargs)
         is_batched = not is_prng_key(state.rng_key)
         count = state.i[0] if is_batched else state.i
-        gradient = self._prepared.gradient
+        gradient = self.prepared.gradient
         return renewed(gradient, view, gradient_state, z, count, self._num_steps, is_batched)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -296,23 +325,14 @@ class AbstractKernel(MCMCKernel, ABC):
         )
 
         def start(key: jax.Array) -> jax.Array:
-            if init_params is None or isinstance(ravel_pytree(init_params)[0], Tracer):
-                position, finite = target.run(self._draw_start, key)
-            else:
-                first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
-                position = flatten_params(target.structure, first, "init_params")
-                finite = target.run(is_finite_start, key, position)
-            if not isinstance(finite, Tracer):
-                check_start(target, position, bool(finite), bad_arguments)
-            return position
+            return checked_start(
+                target, key, self._init_strategy, init_params, single, bad_arguments
+            )
 
         with jax.ensure_compile_time_eval():
             key = jax.random.key(0)
             self._prepared = prepare(target, key, start, choices, transitions, iterations)
         return self._prepared
-
-    def _draw_start(self, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        return draw_start(view, self._init_strategy, key)
 
     def _first_states(
         self,
@@ -325,49 +345,11 @@ class AbstractKernel(MCMCKernel, ABC):
         *,
         single: bool,
     ) -> tuple[SGMCMCState, jax.Array]:
-        fn = partial(self._first_state, view, anchor, tuned, believed)
-        return fn(key, init_params) if single else jax.vmap(fn)(key, init_params)
-
-    def _first_state(
-        self, view: View, anchor: Any, tuned: Tuned, believed: Any, key: jax.Array, init_params: Any
-    ) -> tuple[SGMCMCState, jax.Array]:
-        key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
-        structure = view.structure
-        assert self._prepared is not None
-        gradient = self._prepared.gradient
-        finite = jnp.ones((), bool)  # at a mode, which has been checked
-        if init_params is not None:
-            position = flatten_params(structure, init_params, "init_params")
-            finite = is_finite_start(view, key_check, position)
-        elif believed is None:
-            position, finite = draw_start(view, self._init_strategy, key_start)
-        elif believed.spread is None:
-            position = believed.centre
-        else:
-            position = believed.draw(key_start, 1, self._temperature)[0]
-            # The Gaussian approximation may reach beyond where U is finite; its centre does not.
-            inside = is_finite_start(view, key_check, position)
-            position = jnp.where(inside, position, believed.centre)
         dynamics = with_friction(self._dynamics, tuned.friction)
-        step_size = tuned.step_size if self._schedule is None else self._schedule(0)
-        real = jnp.result_type(float)
-        state = SGMCMCState(
-            i=jnp.zeros((), jnp.int32),
-            z=structure.unravel(position),
-            rng_key=key,
-            step_size=jnp.asarray(step_size, real),
-            weight=jnp.zeros((), real),
-            potential_energy=jnp.zeros((), real),
-            diverging=jnp.zeros((), bool),
-            num_diverging=jnp.zeros((), jnp.int32),
-            aux=dynamics.init(key_aux, position, self._temperature),
-            gradient=gradient.init(view, position, anchor),
-            minibatch=self._minibatch.init(key_batch, structure.plates),
-            tuned=tuned,
-            preconditioner=tuned.preconditioner.init(position, self._temperature),
-            kinetic_temperature=None,
-        )
-        return self.measured(state), finite
+        parts = Parts(dynamics, self.prepared.gradient, self._minibatch, self._init_strategy)
+        h = self._step_size(tuned)(0)
+        fn = partial(first_state, view, parts, anchor, tuned, believed, h, self._temperature)
+        return fn(key, init_params) if single else jax.vmap(fn)(key, init_params)
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)

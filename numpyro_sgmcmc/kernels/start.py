@@ -1,6 +1,7 @@
 """Where chains start: checked positions, flat and finite."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -149,6 +150,35 @@ def check_start(
         " Remove or mask non-finite rows, or pass `init_params` or an `init_strategy` inside the"
         " support."
     )
+
+
+def checked_start(
+    target: Target,
+    key: jax.Array,
+    strategy: Callable,
+    init_params: dict[str, Any] | None,
+    single: bool,
+    bad_arguments: list[str],
+) -> jax.Array:
+    """Return a finite flat position at which a search begins: the first chain's, or a drawn one.
+
+    Raises:
+        ValueError: where it is not finite; see `check_start`.
+    """
+    if init_params is None or isinstance(ravel_pytree(init_params)[0], Tracer):
+        drawn = partial(_drawn, strategy)
+        position, finite = target.run(drawn, key, name=(draw_start, strategy))
+    else:
+        first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
+        position = flatten_params(target.structure, first, "init_params")
+        finite = target.run(is_finite_start, key, position)
+    if not isinstance(finite, Tracer):
+        check_start(target, position, bool(finite), bad_arguments)
+    return position
+
+
+def _drawn(strategy: Callable, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return draw_start(view, strategy, key)
 
 
 def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:

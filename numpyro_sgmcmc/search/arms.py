@@ -1,6 +1,5 @@
 """The arms of a search: step sizes, minibatch sizes, and kernels that differ in these alone."""
 
-import copy
 from collections.abc import Iterable
 from math import prod
 from typing import Any, NamedTuple
@@ -11,9 +10,7 @@ import numpy as np
 from numpyro_sgmcmc.adaptation import View, curvatures, with_friction
 from numpyro_sgmcmc.checks import check_count, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel
-from numpyro_sgmcmc.kernels.options import as_schedule
 from numpyro_sgmcmc.potential import Structure
-from numpyro_sgmcmc.potential.handlers import resized
 
 DECADES = np.arange(9) / 2
 """Step sizes looked at where none are given: nine, over four decades."""
@@ -29,29 +26,6 @@ class Arm(NamedTuple):
     sizes: dict[str, int]
 
 
-def with_numbers(
-    kernel: AbstractKernel,
-    step_size: float,
-    sizes: dict[str, int] | None = None,
-    friction: float | None = None,
-) -> Any:
-    """Return a fresh kernel with this step size, minibatch size and, where it is open, friction.
-
-    A copy is what pickling keeps: what the user chose, nothing made for data.
-    """
-    new = copy.copy(kernel)
-    new._schedule, new._constant_step_size = as_schedule(step_size), True
-    new._dynamics = with_friction(new._dynamics, friction)
-    if sizes:
-        new.model = resized(new.model, sizes)
-    return new
-
-
-def open_step_size(kernel: AbstractKernel) -> None:
-    """Let each walker's step size be that of its state: a prepared kernel then serves all arms."""
-    kernel._schedule = None
-
-
 def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
     """Return step sizes over four decades: about the kernel's own, else up to where it is stable.
 
@@ -62,8 +36,8 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
         kernel: the kernel that is searched for, with or without a step size.
         prepared: its `Lanes`, for one minibatch size.
     """
-    if kernel._schedule is not None:
-        return [float(kernel._schedule(0) * 10.0 ** (2 - e)) for e in DECADES]
+    if kernel.step_size is not None:
+        return [float(kernel.step_size(0) * 10.0 ** (2 - e)) for e in DECADES]
     state = prepared.start
     linear = state.tuned.preconditioner.at(state.preconditioner)
 
@@ -76,7 +50,7 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
             f"Expected a positive, finite curvature at the start; got {curvature}. Give"
             " `step_sizes`, or another start."
         )
-    dynamics: Any = with_friction(kernel._dynamics, state.tuned.friction)
+    dynamics: Any = with_friction(kernel.dynamics, state.tuned.friction)
     top = float(dynamics.largest_step_size(curvature, 1.0))
     return [float(top * 10.0**-e) for e in DECADES]
 

@@ -13,8 +13,8 @@ from jax.flatten_util import ravel_pytree
 from numpyro_sgmcmc.adaptation import Target, View
 from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.potential import split_arguments
-from numpyro_sgmcmc.search.arms import TINY, open_step_size, with_numbers
-from numpyro_sgmcmc.search.stein import kernel_stein_discrepancy
+from numpyro_sgmcmc.search.arms import TINY
+from numpyro_sgmcmc.stein import kernel_stein_discrepancy
 
 GRADIENTS_AT_ONCE = 16
 
@@ -45,9 +45,8 @@ class Lanes:
         args: tuple,
         kwargs: dict,
     ) -> None:
-        self.kernel = with_numbers(kernel, TINY, sizes)
+        self.kernel = kernel.with_numbers(TINY, sizes)
         self.start = self.kernel.init(key, 0, init_params, args, kwargs)
-        open_step_size(self.kernel)
         self.position = ravel_pytree(self.start.z)[0]
         self.rows = rows * self.kernel.num_steps
         self.draws = jnp.zeros((0, 0, 0))

@@ -16,7 +16,6 @@ from numpyro_sgmcmc.search.arms import (
     check_step_sizes,
     rows_seen,
     suggested_step_sizes,
-    with_numbers,
 )
 from numpyro_sgmcmc.search.halving import successive_halving
 from numpyro_sgmcmc.search.lanes import Lanes
@@ -127,7 +126,7 @@ def tune(
         }
     )
     changed = arm.sizes if subsample_sizes is not None else None
-    tuned = with_numbers(kernel, arm.step_size, changed, race.friction(best))
+    tuned = kernel.with_numbers(arm.step_size, changed, race.friction(best))
     return Search(tuned, arm.step_size, _as_one(arm.sizes), table)
 
 
@@ -139,12 +138,12 @@ def _check_kernel(kernel: Any) -> None:
             " was found: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
         )
     check_instance("kernel", kernel, AbstractKernel, "SGLD(model) or SGHMCSplit(model)")
-    if kernel._schedule is not None and not kernel._constant_step_size:
+    if kernel.step_size is not None and not kernel.has_constant_step_size:
         raise TypeError(
             "Expected a kernel with a constant step size, or None; got one with a schedule. Search"
             " without it, and let the schedule start at what was found."
         )
-    if kernel._temperature == 0:
+    if kernel.temperature == 0:
         raise ValueError(
             "Expected a positive temperature; got 0, at which there is no law to be close to."
         )

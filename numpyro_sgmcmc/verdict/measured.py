@@ -10,9 +10,9 @@ from numpyro_sgmcmc.adaptation import Target, Tuned, measured_noise, with_fricti
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.law import relative_variance
-from numpyro_sgmcmc.verdict.stein import discrepancy
 
 DENSE = 300
 """Up to this dimension the posterior's whole covariance is compared."""
@@ -129,7 +129,7 @@ def _dense(
     fitted = np.linalg.lstsq(design, slopes, rcond=None)[0]
     hessian = (fitted[1:] + fitted[1:].T) / 2 / run.temperature
     curvatures, axes = np.linalg.eigh(hessian)
-    p = discrepancy(*_thinned(y, -slopes / run.temperature))
+    p = discrepancy(*_thinned(y, slopes / run.temperature))
     if curvatures[0] <= 0:
         return _unknown(len(scale))._replace(discrepancy=p[0], p_value=p[1])
     inverse = (axes / curvatures) @ axes.T
@@ -200,7 +200,7 @@ def _diagonal(
     if run.tuned.correction is None:
         heated = float(run.dynamics.heating(largest / run.temperature, run.step_size))
     everywhere = np.ones(len(scale))
-    p = discrepancy(*_thinned(z / scale, -found * scale / run.temperature))
+    p = discrepancy(*_thinned(z / scale, found * scale / run.temperature))
     return _unknown(len(scale))._replace(
         noise_inflation=heated * everywhere,
         inflation=average * everywhere,
@@ -215,9 +215,9 @@ def _unknown(dimension: int) -> Measured:
     return Measured(nothing, nothing, nothing, nothing, np.nan, np.nan, np.nan, np.nan)
 
 
-def _thinned(y: np.ndarray, score: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _thinned(y: np.ndarray, slopes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     places = _spread(len(y), DRAWS_FOR_STEIN)
-    return y[places], score[places]
+    return y[places], slopes[places]
 
 
 def _spread(length: int, count: int) -> np.ndarray:

@@ -48,7 +48,14 @@ def dynamic(y, batch):
         numpyro.sample("y", dist.Normal(level + share, 1.0), obs=y[index])
 
 
-@pytest.mark.parametrize("support", PRIORS)
+ALIKE = {"correlation", "positive vector", "interval", "improper"}
+"""Supports whose bijection another one's shows too."""
+
+
+@pytest.mark.parametrize(
+    "support",
+    [pytest.param(s, marks=pytest.mark.long) if s in ALIKE else s for s in PRIORS],
+)
 def test_one_site(support):
     model = partial(one_site, prior=PRIORS[support])
     assert_unbiased(model, Y, batch=4)

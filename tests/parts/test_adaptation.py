@@ -105,11 +105,24 @@ def test_describe():
     np.testing.assert_allclose(mode.hessian, EXACT.hessian, rtol=1e-4, atol=1e-3)
 
 
-@pytest.mark.parametrize("gradient", [None, Plain()], ids=["chosen", "plain"])
+QUICK = [
+    (SGLD, None, "chosen", None),
+    (SGHMCSplit, None, "chosen", None),
+    (SGHMCSplit, Plain(), "chosen", False),
+    (SGLD, Plain(), "given", None),
+]
+TUNED = [
+    (build, gradient, preconditioner, correction)
+    for build in (SGLD, SGHMC, SGHMCSplit)
+    for gradient in (None, Plain())
+    for preconditioner, correction in (("chosen", None), ("chosen", False), ("given", None))
+]
+
+
 @pytest.mark.parametrize(
-    ("preconditioner", "correction"), [("chosen", None), ("chosen", False), ("given", None)]
+    ("build", "gradient", "preconditioner", "correction"),
+    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.long) for case in TUNED],
 )
-@pytest.mark.parametrize("build", [SGLD, SGHMC, SGHMCSplit], ids=lambda b: b.__name__)
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     build, gradient, preconditioner, correction

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.search.stein import kernel_stein_discrepancy
+from numpyro_sgmcmc.stein import kernel_stein_discrepancy
 from tests.oracles.discrepancy import pair
 
 Z = 4.0
