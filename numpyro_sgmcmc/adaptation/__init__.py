@@ -1,9 +1,17 @@
 """One-time work before a run: where the posterior lies, how wide it is, and sound numbers."""
 
+from numpyro_sgmcmc.adaptation.ahead import compile_ahead
 from numpyro_sgmcmc.adaptation.approximation import Approximation, is_sound, laplace, mean_field
 from numpyro_sgmcmc.adaptation.measure import Curvature, Noise, curvatures
-from numpyro_sgmcmc.adaptation.mode import Mode, describe, find_mode, is_dense, principal_axes
-from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.adaptation.mode import (
+    DENSE_DIMENSION,
+    Mode,
+    describe,
+    find_mode,
+    is_dense,
+    principal_axes,
+)
+from numpyro_sgmcmc.adaptation.target import Target, View, concretely, is_traced
 from numpyro_sgmcmc.adaptation.tuning import (
     TOLERANCE,
     Adaptation,
@@ -18,6 +26,7 @@ from numpyro_sgmcmc.adaptation.tuning import (
 from numpyro_sgmcmc.adaptation.warmup import POINTS, WarmedUp, anchor_at, warm_up
 
 __all__ = [
+    "DENSE_DIMENSION",
     "POINTS",
     "TOLERANCE",
     "Adaptation",
@@ -33,11 +42,14 @@ __all__ = [
     "anchor_at",
     "as_correction",
     "candidate_gradients",
+    "compile_ahead",
+    "concretely",
     "curvatures",
     "describe",
     "find_mode",
     "is_dense",
     "is_sound",
+    "is_traced",
     "laplace",
     "mean_field",
     "measured_noise",

@@ -1,5 +1,6 @@
 """Gaussian approximations of the posterior, from which a warm-up starts."""
 
+from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ class Approximation(NamedTuple):
     centre: jax.Array
     spread: Any
 
+    @partial(jax.jit, static_argnames=("count", "temperature"))
     def draw(self, key: jax.Array, count: int, temperature: float = 1.0) -> jax.Array:
         """Return draws (count, d), with the covariance times the temperature."""
         noise = jax.random.normal(key, (count, self.centre.size), self.centre.dtype)
@@ -43,6 +45,7 @@ class Approximation(NamedTuple):
         return self.centre + jax.vmap(self.spread.apply)(y)
 
 
+@jax.jit
 def laplace(mode: Mode) -> Approximation:
     """Return the Gaussian of the Hessian at the mode, or of its diagonal in high dimension."""
     if not mode.is_dense:
@@ -65,13 +68,9 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
     if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
         return False
     curvature = np.linalg.eigvalsh(hessian)
-    scale, axes = principal_axes(mode.hessian)
-    distance = np.linalg.norm(scale * (axes.T @ mode.gradient))
-    if curvature[0] <= 0 or distance > max(1.0, 0.1 * sqrt(len(gradient))):
+    if curvature[0] <= 0 or float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
         return False
-    y = jax.random.normal(key, (CHECKED_DRAWS, len(gradient)), mode.position.dtype)
-    rises = target.run(_potential_at, laplace(mode).at(y)) - mode.potential_energy
-    ratio = np.asarray(rises) / np.asarray(jnp.sum(y**2, axis=1) / 2)
+    ratio = np.asarray(target.run(rises, mode, key))
     return bool(np.median(np.abs(ratio - 1)) < NOT_GAUSSIAN)
 
 
@@ -85,8 +84,12 @@ def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximatio
     return Approximation(centre, Diagonal(scale))
 
 
-def _potential_at(view: View, points: jax.Array) -> jax.Array:
-    return view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
+def rises(view: View, mode: Mode, key: jax.Array) -> jax.Array:
+    """Return how far U rises to draws of the Laplace approximation, over what it would."""
+    y = jax.random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
+    points = laplace(mode).at(y)
+    found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
+    return (found - mode.potential_energy) / (jnp.sum(y**2, axis=1) / 2)
 
 
 def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:

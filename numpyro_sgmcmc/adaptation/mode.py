@@ -35,12 +35,14 @@ class Mode(NamedTuple):
         potential_energy: U there.
         gradient: grad U there, (d,).
         hessian: the Hessian, (d, d), where it is formed, else an estimate of its diagonal, (d,).
+        distance: to the mode by Newton's step, in standard deviations; infinite if not known.
     """
 
     position: jax.Array
     potential_energy: jax.Array
     gradient: jax.Array
     hessian: jax.Array
+    distance: jax.Array
 
     @property
     def is_dense(self) -> bool:
@@ -57,14 +59,14 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
     its line search cannot resolve U below about 1e-7 |U|, which may be several standard deviations;
     Newton's steps need gradients only.)
     """
-    position = target.run(_adam, key, start)
+    position = target.run(adam, key, start, brief=is_dense(start))
     if not is_dense(position):
         position = target.run(_lbfgs, position)
         return describe(target, position)
-    mode = target.run(_newton, position)
-    if not isinstance(mode.position, Tracer) and _arrived(mode):
+    mode = target.run(newton, position)
+    if not isinstance(mode.position, Tracer) and mode.distance < ARRIVED:
         return mode
-    return target.run(_newton, target.run(_lbfgs, mode.position))
+    return target.run(newton, target.run(_lbfgs, mode.position))
 
 
 def is_dense(position: jax.Array) -> bool:
@@ -77,10 +79,6 @@ def describe(target: Target, position: jax.Array) -> Mode:
     return target.run(_second_order if is_dense(position) else _diagonal, position)
 
 
-def _arrived(mode: Mode) -> jax.Array:
-    return _whitened_norm(mode) < ARRIVED
-
-
 def _diagonal(view: View, position: jax.Array) -> Mode:
     # v * (H v) with random signs v has the diagonal of H as its mean.
     def probe(key: jax.Array) -> jax.Array:
@@ -88,14 +86,19 @@ def _diagonal(view: View, position: jax.Array) -> Mode:
         return signs * view.hessian_product(position, signs)
 
     keys = jax.random.split(jax.random.key(0), DIAGONAL_PROBES)
-    return Mode(position, *view.value_and_grad(position), jax.lax.map(probe, keys).mean(0))
+    diagonal = jax.lax.map(probe, keys).mean(0)
+    return Mode(position, *view.value_and_grad(position), diagonal, jnp.asarray(jnp.inf))
 
 
 def _second_order(view: View, position: jax.Array) -> Mode:
-    return Mode(position, *view.second_order(position))
+    energy, gradient, hessian = view.second_order(position)
+    scale, axes = principal_axes(hessian)
+    distance = jnp.linalg.norm(scale * (axes.T @ gradient))
+    return Mode(position, energy, gradient, hessian, distance)
 
 
-def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
+def adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
+    """Return where Adam on minibatches comes to from `start`."""
     decay = optax.cosine_decay_schedule(ADAM_STEP_SIZE, ADAM_STEPS)
     optimizer = optax.apply_if_finite(optax.adam(decay), max_consecutive_errors=ADAM_STEPS)
 
@@ -138,14 +141,15 @@ def _lbfgs(view: View, start: jax.Array) -> jax.Array:
     return jax.lax.while_loop(unfinished, body, carry)[0]
 
 
-def _newton(view: View, start: jax.Array) -> Mode:
+def newton(view: View, start: jax.Array) -> Mode:
+    """Return where damped Newton steps on the whole data come to from `start`."""
     size, dtype = start.size, start.dtype
     # Rounding in U hides small descents: an ascent below its resolution is none.
     resolution = 100 * jnp.finfo(dtype).eps
 
     def unfinished(carry: tuple[Mode, jax.Array, jax.Array]) -> jax.Array:
         mode, _, count = carry
-        arrived = (count > 0) & (_whitened_norm(mode) < ARRIVED)
+        arrived = (count > 0) & (mode.distance < ARRIVED)
         return ~arrived & (count < NEWTON_STEPS)
 
     def body(carry: tuple[Mode, jax.Array, jax.Array]) -> tuple[Mode, jax.Array, jax.Array]:
@@ -156,19 +160,13 @@ def _newton(view: View, start: jax.Array) -> Mode:
         better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
         refused = (mode.position + candidate) / 2  # half of a step that went too far
         kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
-        step = _newton_step(kept) / jnp.maximum(1.0, _whitened_norm(kept) / LONGEST_STEP)
+        step = _newton_step(kept) / jnp.maximum(1.0, kept.distance / LONGEST_STEP)
         return kept, jnp.where(better, kept.position - step, refused), count + 1
 
-    nowhere = Mode(
-        start, jnp.asarray(jnp.inf, dtype), jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype)
-    )
+    far = jnp.asarray(jnp.inf, dtype)
+    nowhere = Mode(start, far, jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), far)
     carry = (nowhere, start, jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(unfinished, body, carry)[0]
-
-
-def _whitened_norm(mode: Mode) -> jax.Array:
-    scale, axes = principal_axes(mode.hessian)
-    return jnp.linalg.norm(scale * (axes.T @ mode.gradient))
 
 
 def _newton_step(mode: Mode) -> jax.Array:

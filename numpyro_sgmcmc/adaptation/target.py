@@ -1,12 +1,15 @@
 """The whole-data potential and its derivatives, compiled once for a model and its data."""
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, final
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.potential import (
@@ -23,6 +26,8 @@ HESSIAN_COLUMNS = 32
 
 ROWS_AT_ONCE = 1_024
 """Rows whose gradients are taken at once."""
+
+BRIEF = {"xla_backend_optimization_level": 0}
 
 MANY_ROWS = 4_096
 """Rows that stand for the whole data where a curvature need not be exact."""
@@ -41,23 +46,77 @@ class Target:
     minibatch: AbstractMinibatch
     args: tuple
     kwargs: dict
-    _compiled: dict[Any, Callable] = field(default_factory=dict)
+    _programs: dict[Any, Callable] = field(default_factory=dict)
+    _ahead: dict[Any, Future] = field(default_factory=dict)
 
-    def run(self, fn: Callable, *inputs: Any, name: Any = None) -> Any:
+    def run(self, fn: Callable, *inputs: Any, name: Any = None, brief: bool = False) -> Any:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
-        `name` tells apart closures of one function; the default is the function itself.
+        Args:
+            fn: traced at its first use.
+            *inputs: arrays, or pytrees of them.
+            name: tells apart closures of one function; the default is the function itself.
+            brief: whether it computes for less time than it takes to optimise.
         """
-        arrays, rebuild = split_arguments(self.args, self.kwargs)
         key = fn if name is None else name
-        if key not in self._compiled:
+        arrays, _ = split_arguments(self.args, self.kwargs)
+        if is_traced(inputs):
+            # Part of a larger program, which is compiled with options of its own.
+            return self._program((key, "inner"), fn, False)(arrays, *inputs)
+        compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
+        if compiled is not None:
+            return compiled.result()(arrays, *inputs)
+        return self._program(key, fn, brief)(arrays, *inputs)
+
+    def ahead(self, fn: Callable, *inputs: Any, name: Any = None, brief: bool = False) -> Any:
+        """Begin to compile `fn` for inputs of such shapes in another thread; return its outputs'.
+
+        Tracing stays in this thread: NumPyro's handlers are global. For others than these inputs
+        `run` compiles as if nothing had been begun.
+        """
+        key = fn if name is None else name
+        arrays, _ = split_arguments(self.args, self.kwargs)
+        traced = self._program(key, fn, brief).trace(arrays, *inputs)
+        self._ahead[key, _signature(inputs)] = _compiler().submit(traced.lower().compile)
+        return traced.out_info
+
+    def _program(self, key: Any, fn: Callable, brief: bool) -> Any:
+        if key not in self._programs:
+            _, rebuild = split_arguments(self.args, self.kwargs)
 
             def traced(arrays: list[Any], *inputs: Any) -> Any:
                 args, kwargs = rebuild(arrays)
                 return fn(View(self.structure, self.minibatch, args, kwargs), *inputs)
 
-            self._compiled[key] = jax.jit(traced)
-        return self._compiled[key](arrays, *inputs)
+            self._programs[key] = jax.jit(traced, compiler_options=BRIEF if brief else None)
+        return self._programs[key]
+
+
+def is_traced(inputs: Any = ()) -> bool:
+    """Return whether JAX traces just now, so that nothing is computed at once."""
+    return any(isinstance(x, Tracer) for x in [jnp.zeros(()), *jax.tree.leaves(inputs)])
+
+
+def concretely() -> AbstractContextManager:
+    """Return a context in which one-time work is done at once even while JAX traces.
+
+    Only then: in it, constants of the programs that are compiled would be computed one by one.
+    """
+    return jax.ensure_compile_time_eval() if is_traced() else nullcontext()
+
+
+def _signature(inputs: Any) -> Any:
+    """Return what a compiled program depends on: structure, shapes and types of its inputs."""
+    leaves, tree = jax.tree.flatten(inputs)
+    types = [
+        leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf) for leaf in leaves
+    ]
+    return tree, tuple((t.shape, t.dtype, bool(getattr(t, "weak_type", False))) for t in types)
+
+
+@cache
+def _compiler() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(2, "numpyro_sgmcmc_compiler")
 
 
 @final

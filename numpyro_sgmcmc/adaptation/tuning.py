@@ -1,6 +1,6 @@
 """Sound values for what the user left open: friction, gradient, noise correction, step size."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -28,6 +28,9 @@ TOLERANCE = 0.1
 CORRECTED_SHARE = 0.3
 """Largest share of the increment that gradient noise may stand for under a noise correction: that
 share's own relative error, from its measurement, then is what reaches the variance."""
+
+ADVISED_FROM = 2.0
+"""Times the minibatch from which on a larger one is advised."""
 
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""
@@ -58,6 +61,8 @@ class Adaptation(NamedTuple):
         correction: the noise correction in use, None without.
         relaxation_steps: transitions in which the slowest mode forgets its start; that of the mean
             curvature where the smallest is not known, which is too optimistic.
+        batch_factor: how many times as large minibatches would have to be for their noise not to
+            limit the step size; 1 where it does not.
         windows: warm-up windows that preconditioner and anchor come from; 0 where those are of a
             Gaussian approximation at the mode.
     """
@@ -71,18 +76,25 @@ class Adaptation(NamedTuple):
     share: jax.Array
     correction: AbstractCorrection | None
     relaxation_steps: jax.Array
+    batch_factor: jax.Array
     windows: int = 0
 
     def __str__(self) -> str:
         """Return what was chosen and why, in one line."""
         friction = "" if self.friction is None else f", friction {float(self.friction):.3g}"
+        advice = ""
+        if float(self.batch_factor) > ADVISED_FROM:
+            advice = (
+                f" Noise limits the step size: minibatches {float(self.batch_factor):.0f} times as"
+                " large would let it be as many times larger."
+            )
         taken = "left in" if self.correction is None else "taken out of the injected noise"
         return (
             f"{type(self.gradient).__name__} gradient, step size {float(self.step_size):.3g}"
             f"{friction}: curvature {float(self.curvature):.3g}, gradient noise"
             f" {float(self.noise):.3g} in whitened units, {float(self.share):.1%} of the injected"
             f" noise, {taken}; about {float(self.relaxation_steps):,.0f} transitions for an"
-            f" independent draw; {self.windows} windows."
+            f" independent draw; {self.windows} windows.{advice}"
         )
 
 
@@ -134,7 +146,7 @@ def tune(
     key_curvature, key_noise = jax.random.split(key)
     temperature = wishes.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
-    curvature, mean = target.run(_curvature_at, preconditioner, some, key_curvature)
+    curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, brief=True)
     friction = suggested_friction(curvature, mean, points.shape[1])
     dynamics = with_friction(wishes.dynamics, friction)
     gradient, noise = _least_noisy(
@@ -148,7 +160,8 @@ def tune(
         correction = _correction(wishes, noise, smooth * unit_heat)
     most = TOLERANCE / 2 if correction is None else CORRECTED_SHARE
     tiny = jnp.finfo(points.dtype).tiny
-    h = caution * jnp.minimum(smooth, most / jnp.maximum(unit_heat, tiny))
+    quiet = most / jnp.maximum(unit_heat, tiny)
+    h = caution * jnp.minimum(smooth, quiet)
     slowest = mean if smallest_curvature is None else smallest_curvature
     return Adaptation(
         gradient=gradient,
@@ -160,6 +173,7 @@ def tune(
         share=h * unit_heat,
         correction=correction,
         relaxation_steps=dynamics.relaxation_steps(slowest, h),
+        batch_factor=jnp.maximum(smooth / quiet, 1.0),
     )
 
 
@@ -193,9 +207,11 @@ def candidate_gradients() -> tuple[AbstractGradient, ...]:
     return FixedPoint(), Plain()
 
 
-def _curvature_at(
+def curvature_at(
     view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
 ) -> Curvature:
+    """Return the largest curvature at any of the points, and the mean one."""
+
     def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
         return curvatures(view, preconditioner, *inputs)
 
@@ -253,13 +269,18 @@ def measured_noise(
     points: jax.Array,
 ) -> Noise:
     """Return the gradient noise of an estimator, at typical points and in whitened coordinates."""
+    measure, name = noise_program(gradient)
+    return target.run(measure, anchor, preconditioner, points, key, name=name, brief=True)
 
-    def measure(view: Any, *inputs: Any) -> Noise:
-        return gradient_noise(view, gradient, *inputs)
 
-    # Estimators that follow the walker are measured as if they had last seen a typical point.
-    inputs = (anchor, points[-1], preconditioner, points, key)
-    return target.run(measure, *inputs, name=(gradient_noise, type(gradient)))
+def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
+    """Return what `measured_noise` runs on (anchor, preconditioner, points, key), and its name."""
+
+    def measure(view: View, anchor: Any, linear: Any, points: jax.Array, key: jax.Array) -> Noise:
+        # Estimators that follow the walker are measured as if they had last seen a typical point.
+        return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
+
+    return measure, (gradient_noise, type(gradient))
 
 
 def _as_array(value: Any, dtype: Any) -> jax.Array | None:

@@ -85,11 +85,11 @@ def warm_up(
     adaptation = tuned_at(key_tune, points)
     windows = {
         type(one): Window(target, wishes.dynamics, one, temperature)
-        for one in map(_stand_in, wishes.gradients)
+        for one in map(stand_in, wishes.gradients)
     }
     for length in lengths:
         key_window, key_tune, key = jax.random.split(key, 3)
-        window = windows[type(_stand_in(adaptation.gradient))]
+        window = windows[type(stand_in(adaptation.gradient))]
         numbers = Tuned(adaptation.step_size, adaptation.friction, linear, adaptation.correction)
         seen = window.run(key_window, numbers, anchor, believed, positions, length)
         believed, is_known = updated(believed, seen, temperature), True
@@ -104,7 +104,7 @@ def warm_up(
     return WarmedUp(adaptation, linear, believed, anchor)
 
 
-def _stand_in(gradient: AbstractGradient) -> AbstractGradient:
+def stand_in(gradient: AbstractGradient) -> AbstractGradient:
     """Return what a window runs: estimators that follow a walker would pass over the data."""
     return gradient if isinstance(gradient, Plain | FixedPoint) else FixedPoint()
 
@@ -124,10 +124,11 @@ def _moved(target: Target, anchor: Anchor, centre: jax.Array) -> Anchor:
 
 def anchor_at(target: Target, position: jax.Array) -> Anchor:
     """Return a point with U and grad U of the whole data there."""
-    return Anchor(position, *target.run(_value_and_grad, position))
+    return Anchor(position, *target.run(value_and_grad, position))
 
 
-def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
+def value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return U and grad U of the whole data."""
     return view.value_and_grad(position)
 
 

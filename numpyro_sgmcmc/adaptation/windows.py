@@ -75,7 +75,15 @@ class Window:
         whiten = _inverse(believed.spread)
         steps = jnp.asarray(length, jnp.int32)
         inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
-        return self.target.run(self._run, *inputs, name=self)
+        return self.target.run(self._run, *inputs, name=self._name)
+
+    def ahead(self, *inputs: Any) -> None:
+        """Begin to compile for inputs of such shapes: those of `_run`."""
+        self.target.ahead(self._run, *inputs, name=self._name)
+
+    @property
+    def _name(self) -> Any:
+        return Window, type(self.gradient), id(self.dynamics), self.temperature
 
     def _run(
         self,

@@ -14,11 +14,11 @@ from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, with_friction
+from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, concretely, with_friction
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
-from numpyro_sgmcmc.kernels.first import Parts, first_state
+from numpyro_sgmcmc.kernels.first import FirstStates
 from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
 from numpyro_sgmcmc.kernels.renewal import renewed
@@ -220,11 +220,14 @@ class AbstractKernel(MCMCKernel, ABC):
         if init_params is not None:
             check_params(structure, init_params, "init_params", () if single else rng_key.shape[:1])
         bad_arguments = non_finite_arguments(model_args, kwargs)
-        prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments)
-        first = partial(self._first_states, single=single)
-        inputs = (prepared.anchor, prepared.tuned, prepared.believed)
-        name = ("first state", single, init_params is None)
-        state, finite = target.run(first, *inputs, rng_key, init_params, name=name)
+        foresee = lambda gradient, *shapes: self._first_states(gradient, single).ahead(  # noqa: E731
+            rng_key, init_params, *shapes
+        )
+        prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments, foresee)
+        first = self._first_states(prepared.gradient, single)
+        state, finite = first.run(
+            prepared.anchor, prepared.tuned, prepared.believed, rng_key, init_params
+        )
         if structure.dimension and not isinstance(finite, Tracer):
             worst = 0 if single else int(jnp.argmin(finite))
             z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
@@ -309,6 +312,7 @@ class AbstractKernel(MCMCKernel, ABC):
         single: bool,
         num_warmup: int,
         bad_arguments: list[str],
+        foresee: Callable,
     ) -> Prepared:
         if self._prepared is not None and init_params is None:
             return self._prepared
@@ -329,27 +333,22 @@ class AbstractKernel(MCMCKernel, ABC):
                 target, key, self._init_strategy, init_params, single, bad_arguments
             )
 
-        with jax.ensure_compile_time_eval():
+        with concretely():
             key = jax.random.key(0)
-            self._prepared = prepare(target, key, start, choices, transitions, iterations)
+            self._prepared = prepare(target, key, start, choices, transitions, iterations, foresee)
         return self._prepared
 
-    def _first_states(
-        self,
-        view: View,
-        anchor: Any,
-        tuned: Tuned,
-        believed: Any,
-        key: jax.Array,
-        init_params: Any,
-        *,
-        single: bool,
-    ) -> tuple[SGMCMCState, jax.Array]:
-        dynamics = with_friction(self._dynamics, tuned.friction)
-        parts = Parts(dynamics, self.prepared.gradient, self._minibatch, self._init_strategy)
-        h = self._step_size(tuned)(0)
-        fn = partial(first_state, view, parts, anchor, tuned, believed, h, self._temperature)
-        return fn(key, init_params) if single else jax.vmap(fn)(key, init_params)
+    def _first_states(self, gradient: AbstractGradient, single: bool) -> FirstStates:
+        return FirstStates(
+            self.target,
+            self._dynamics,
+            gradient,
+            self._minibatch,
+            self._init_strategy,
+            self._schedule,
+            self._temperature,
+            single,
+        )
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)

@@ -1,12 +1,14 @@
 """The first state of a chain."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
 
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.adaptation import Approximation, Tuned, View
+from numpyro_sgmcmc.adaptation import Approximation, Target, Tuned, View, with_friction
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.kernels.start import draw_start, flatten_params, is_finite_start
@@ -14,62 +16,106 @@ from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 
 
-class Parts(NamedTuple):
-    """What a chain's state is made by: dynamics with their friction, and where it begins."""
+@final
+@dataclass(frozen=True, eq=False)
+class FirstStates:
+    """The program that makes the first state of each chain.
 
+    Attributes:
+        target: the model bound to its data.
+        dynamics: with or without their friction.
+        gradient: the estimator.
+        minibatch: the minibatch scheme.
+        init_strategy: NumPyro's.
+        step_size: the user's, None where it is chosen.
+        temperature: T.
+        is_single: whether there is one key, without a leading axis of chains.
+    """
+
+    target: Target
     dynamics: AbstractDynamics
     gradient: AbstractGradient
     minibatch: AbstractMinibatch
     init_strategy: Callable
+    step_size: Callable[[Any], Any] | None
+    temperature: float
+    is_single: bool
 
+    def run(self, anchor: Any, tuned: Tuned, believed: Any, key: Any, init_params: Any) -> Any:
+        """Return the states, and whether their positions are finite starts."""
+        inputs = (anchor, tuned, believed, key, init_params)
+        return self.target.run(self._run, *inputs, name=self._name(init_params), brief=True)
 
-def first_state(
-    view: View,
-    parts: Parts,
-    anchor: Anchor | None,
-    tuned: Tuned,
-    believed: Approximation | None,
-    step_size: Any,
-    temperature: float,
-    key: jax.Array,
-    init_params: dict[str, Any] | None,
-) -> tuple[SGMCMCState, jax.Array]:
-    """Return a chain's first state, and whether its position is a finite start.
+    def ahead(self, key: Any, init_params: Any, anchor: Any, tuned: Any, believed: Any) -> None:
+        """Begin to compile for inputs of such shapes."""
+        inputs = (anchor, tuned, believed, key, init_params)
+        self.target.ahead(self._run, *inputs, name=self._name(init_params), brief=True)
 
-    It starts at `init_params`; without them at a draw of what is believed of the posterior; and
-    without that too where the strategy says.
-    """
-    key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
-    structure = view.structure
-    finite = jnp.ones((), bool)  # at a mode, which has been checked
-    if init_params is not None:
-        position = flatten_params(structure, init_params, "init_params")
-        finite = is_finite_start(view, key_check, position)
-    elif believed is None:
-        position, finite = draw_start(view, parts.init_strategy, key_start)
-    elif believed.spread is None:
-        position = believed.centre
-    else:
-        position = believed.draw(key_start, 1, temperature)[0]
+    def _name(self, init_params: Any) -> Any:
+        return FirstStates, self.is_single, init_params is None, type(self.gradient)
+
+    def _run(
+        self, view: View, anchor: Any, tuned: Tuned, believed: Any, key: Any, init_params: Any
+    ) -> tuple[SGMCMCState, jax.Array]:
+        fn = partial(self._one, view, anchor, tuned, believed)
+        return fn(key, init_params) if self.is_single else jax.vmap(fn)(key, init_params)
+
+    def _one(
+        self,
+        view: View,
+        anchor: Anchor | None,
+        tuned: Tuned,
+        believed: Approximation | None,
+        key: jax.Array,
+        init_params: dict[str, Any] | None,
+    ) -> tuple[SGMCMCState, jax.Array]:
+        key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
+        structure = view.structure
+        position, finite = self._start(view, believed, key_start, key_check, init_params)
+        dynamics = with_friction(self.dynamics, tuned.friction)
+        aux = dynamics.init(key_aux, position, self.temperature)
+        real = jnp.result_type(float)
+        h = tuned.step_size if self.step_size is None else self.step_size(0)
+        state = SGMCMCState(
+            i=jnp.zeros((), jnp.int32),
+            z=structure.unravel(position),
+            rng_key=key,
+            step_size=jnp.asarray(h, real),
+            weight=jnp.zeros((), real),
+            potential_energy=jnp.zeros((), real),
+            diverging=jnp.zeros((), bool),
+            num_diverging=jnp.zeros((), jnp.int32),
+            aux=aux,
+            gradient=self.gradient.init(view, position, anchor),
+            minibatch=self.minibatch.init(key_batch, structure.plates),
+            tuned=tuned,
+            preconditioner=tuned.preconditioner.init(position, self.temperature),
+            kinetic_temperature=dynamics.kinetic_temperature(aux),
+        )
+        return state, finite
+
+    def _start(
+        self,
+        view: View,
+        believed: Approximation | None,
+        key: jax.Array,
+        key_check: jax.Array,
+        init_params: dict[str, Any] | None,
+    ) -> tuple[jax.Array, jax.Array]:
+        """Return a chain's first position, and whether it is finite.
+
+        At `init_params`; without them at a draw of what is believed of the posterior; and without
+        that too where the strategy says.
+        """
+        if init_params is not None:
+            position = flatten_params(view.structure, init_params, "init_params")
+            return position, is_finite_start(view, key_check, position)
+        if believed is None:
+            return draw_start(view, self.init_strategy, key)
+        finite = jnp.ones((), bool)  # at a mode, which has been checked
+        if believed.spread is None:
+            return believed.centre, finite
+        position = believed.draw(key, 1, self.temperature)[0]
         # The Gaussian approximation may reach beyond where U is finite; its centre does not.
         inside = is_finite_start(view, key_check, position)
-        position = jnp.where(inside, position, believed.centre)
-    real = jnp.result_type(float)
-    aux = parts.dynamics.init(key_aux, position, temperature)
-    state = SGMCMCState(
-        i=jnp.zeros((), jnp.int32),
-        z=structure.unravel(position),
-        rng_key=key,
-        step_size=jnp.asarray(step_size, real),
-        weight=jnp.zeros((), real),
-        potential_energy=jnp.zeros((), real),
-        diverging=jnp.zeros((), bool),
-        num_diverging=jnp.zeros((), jnp.int32),
-        aux=aux,
-        gradient=parts.gradient.init(view, position, anchor),
-        minibatch=parts.minibatch.init(key_batch, structure.plates),
-        tuned=tuned,
-        preconditioner=tuned.preconditioner.init(position, temperature),
-        kinetic_temperature=parts.dynamics.kinetic_temperature(aux),
-    )
-    return state, finite
+        return jnp.where(inside, position, believed.centre), finite

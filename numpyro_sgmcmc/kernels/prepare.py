@@ -1,6 +1,7 @@
 """One-time preparation of a kernel for a model and its data."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from numpyro_sgmcmc.adaptation import (
+    DENSE_DIMENSION,
     POINTS,
     Adaptation,
     Approximation,
@@ -18,11 +20,13 @@ from numpyro_sgmcmc.adaptation import (
     anchor_at,
     as_correction,
     candidate_gradients,
+    compile_ahead,
     curvatures,
     describe,
     find_mode,
     is_dense,
     is_sound,
+    is_traced,
     laplace,
     mean_field,
     measured_noise,
@@ -69,6 +73,7 @@ def prepare(
     choices: Choices,
     transitions: int,
     iterations: float,
+    foresee: Callable[[AbstractGradient, Any, Any, Any], None],
 ) -> Prepared:
     """Find the anchor and choose the numbers that the user left open.
 
@@ -79,6 +84,8 @@ def prepare(
         choices: what the user chose.
         transitions: length of the warm-up's windows, where numbers are left open.
         iterations: transitions a run can spend on one independent draw before a warning is due.
+        foresee: is called with the gradient and the shapes of anchor, tuned numbers and
+            approximation that are to be expected, before any work is done.
 
     Raises:
         ValueError: where a fixed point is asked for a random density, no finite point is found, or
@@ -97,8 +104,10 @@ def prepare(
     linear = choices.preconditioner
     assert linear is None or isinstance(linear, AbstractLinearMap)
     given = getattr(choices.gradient, "anchor", None)
-    believed, anchor = _rough(target, key_mode, start, given)
     wishes = Wishes(choices.dynamics, gradients, choices.noise_correction, choices.temperature)
+    if given is None and structure.dimension <= DENSE_DIMENSION and not is_traced():
+        compile_ahead(target, wishes, linear, transitions, partial(foresee, gradients[0]))
+    believed, anchor = _rough(target, key_mode, start, given)
     warmed = warm_up(
         target,
         key_tune,
@@ -218,7 +227,7 @@ def _friction(
         return None
     assert isinstance(preconditioner, AbstractLinearMap)
     position = start()
-    found = target.run(curvatures, preconditioner, position, key)
+    found = target.run(curvatures, preconditioner, position, key, brief=True)
     suggestion = suggested_friction(found.largest, found.mean, position.size)
     # exp(-D h) stays above 1/e: more friction than that only slows the walk down.
     return jnp.minimum(suggestion, 1.0 / choices.step_size(0)).astype(position.dtype)

@@ -167,11 +167,11 @@ def checked_start(
     """
     if init_params is None or isinstance(ravel_pytree(init_params)[0], Tracer):
         drawn = partial(_drawn, strategy)
-        position, finite = target.run(drawn, key, name=(draw_start, strategy))
+        position, finite = target.run(drawn, key, name=(draw_start, strategy), brief=True)
     else:
         first = init_params if single else jax.tree.map(lambda x: x[0], init_params)
         position = flatten_params(target.structure, first, "init_params")
-        finite = target.run(is_finite_start, key, position)
+        finite = target.run(is_finite_start, key, position, brief=True)
     if not isinstance(finite, Tracer):
         check_start(target, position, bool(finite), bad_arguments)
     return position

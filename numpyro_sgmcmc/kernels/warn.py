@@ -36,11 +36,10 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     check_finite(mode, what)
     if not mode.is_dense:
         return
-    scale, axes = principal_axes(mode.hessian)
     curvature = np.linalg.eigvalsh(np.asarray(mode.hessian, np.float64))
     floor = float(jnp.finfo(mode.hessian.dtype).eps) * np.abs(curvature).max()
     if curvature[0] < -10 * floor:
-        sites = structure.unravel(jnp.abs(axes[:, 0]))
+        sites = structure.unravel(jnp.abs(principal_axes(mode.hessian)[1][:, 0]))
         worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
         warn_user(
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
@@ -48,7 +47,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
             " variates centred there may be noisy. Reparametrise that site (for example"
             " non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
         )
-    distance = float(jnp.linalg.norm(scale * (axes.T @ mode.gradient)))
+    distance = float(mode.distance)
     if distance > sqrt(mode.position.size):
         warn_user(
             f"The gradient does not vanish at {what}: the mode lies about {distance:.1f} posterior"

@@ -2,12 +2,13 @@
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
@@ -21,11 +22,22 @@ from numpyro_sgmcmc.potential.dependence import depends_on
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
 
+VALUED = ("param", "mutable")
+"""Types of sites whose first values stay."""
+
+
+NEEDS_VALUES = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
+"""A model that looks at numbers is run for its structure; what it may not look at, it is told."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The static facts of a model, read from one execution of it.
+    """The static facts of a model, read from one trace of it.
 
     Attributes:
         model: the user's model.
@@ -43,7 +55,7 @@ class Structure:
 
     model: Callable
     fixed: dict[str, Any]
-    prototype: dict[str, jax.Array]
+    prototype: dict[str, Any]
     unravel: Callable[[jax.Array], dict[str, jax.Array]]
     plates: dict[str, Plate]
     groups: tuple[tuple[str, ...], ...]
@@ -85,9 +97,8 @@ class Structure:
         return jnp.all(jnp.stack([jnp.all(jnp.isfinite(sites[name])) for name in self.bounded]))
 
 
-@jax.ensure_compile_time_eval()
 def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
-    """Execute the model once and return its structure: concrete, also while JAX traces.
+    """Trace the model and return its structure. Nothing is computed: JAX sees shapes alone.
 
     Raises:
         TypeError: where the arguments do not fit the model's signature.
@@ -95,8 +106,28 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
             subsample is larger than the plate; the message names the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
-    # A constant key: shapes, supports and the start of `param` sites are all that is read.
-    trace = _execute(model, args, kwargs)
+    found: list[Structure] = []
+    has_values: list[bool] = []
+
+    def read() -> None:
+        trace = _execute(model, args, kwargs)
+        found.append(_structure(model, trace, args, kwargs))
+        has_values.append(any(site["type"] in VALUED for site in trace.values()))
+
+    try:
+        jax.eval_shape(read)
+    except NEEDS_VALUES:
+        with jax.ensure_compile_time_eval():
+            read()
+    if not has_values[-1]:
+        return found[-1]
+    with jax.ensure_compile_time_eval():  # concrete, also while JAX traces
+        trace = _execute(model, args, kwargs)
+        fixed = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED}
+    return replace(found[-1], fixed=fixed)
+
+
+def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict) -> Structure:
     latent = {
         name: site
         for name, site in trace.items()
@@ -109,27 +140,26 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
     }
     for name, site in latent.items():
         _check_latent(name, site, plates)
-    fixed = {n: s["value"] for n, s in trace.items() if s["type"] in ("param", "mutable")}
-    prototype = {
+    given = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED or n in latent}
+    free = {
         name: jnp.asarray(biject_to(site["fn"].support).inv(site["value"]))
         for name, site in latent.items()
     }
-    prototype = {name: jnp.zeros_like(value) for name, value in prototype.items()}
-    values = {name: site["value"] for name, site in latent.items()}
+    prototype = {name: np.zeros(value.shape, value.dtype) for name, value in free.items()}
     indices = {name: trace[name]["value"] for name in plates}
-    is_random = _asks_for_keys(model, fixed | values, indices, args, kwargs)
+    is_random = _asks_for_keys(model, given, indices, args, kwargs)
     _, unravel = ravel_pytree(prototype)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
     return Structure(
         model=model,
-        fixed=fixed,
+        fixed={},
         prototype=prototype,
         unravel=unravel,
         plates=plates,
         groups=_groups(trace, plates),
         is_random=is_random,
         minibatch_sites=frozenset(
-            _dependent_sites(model, fixed | values, indices, is_random, deterministic, args, kwargs)
+            _dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
         ),
         observed=tuple(
             name

@@ -1,0 +1,55 @@
+"""Programs that are compiled before they are wanted."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc import SGLD, Plain, SGHMCSplit
+from tests.oracles import linear
+from tests.parts.test_warmup import TARGET, target_of
+
+KEYS = jax.random.split(jax.random.key(0), 2)
+
+
+@pytest.mark.parametrize("build", [SGLD, SGHMCSplit])
+def test_an_adapting_start_compiles_nothing_twice(build):
+    """What was foreseen is what runs: no program has to be compiled for inputs of another type."""
+    kernel = build(linear.model)
+    kernel.init(KEYS, 300, None, TARGET.args, {})
+    programs, ahead = kernel.target._programs, kernel.target._ahead
+    assert kernel.adaptation.windows == 4
+    assert len(ahead) == 8
+    foreseen = {key for key, _ in ahead}
+    assert {key for key, program in programs.items() if program._cache_size()}.isdisjoint(foreseen)
+    for compiled in ahead.values():
+        compiled.result()  # raises what the compiler raised
+
+
+def test_other_inputs_than_foreseen_are_compiled_when_they_come():
+    target = target_of(linear.model, *TARGET.args)
+    shape = jax.ShapeDtypeStruct((3,), jnp.float32)
+
+    def twice(view, x):
+        return 2 * x
+
+    assert target.ahead(twice, shape) == shape
+    for x in (jnp.arange(3.0), jnp.arange(4.0), np.arange(3), 1.5):
+        np.testing.assert_array_equal(target.run(twice, x), 2 * np.asarray(x))
+    assert target._programs[twice]._cache_size() == 3
+    assert jax.jit(lambda x: target.run(twice, x))(jnp.ones(3)).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+def test_a_larger_minibatch_is_advised_where_noise_limits_the_step_size():
+    kernel = SGLD(linear.model, gradient=Plain(), noise_correction=False)
+    kernel.init(KEYS, 0, None, (*TARGET.args[:3], 2), {})
+    few = kernel.adaptation
+    factor = float(few.batch_factor)
+    assert factor > 10
+    assert f"minibatches {factor:.0f} times as large" in str(few)
+    kernel.init(KEYS, 0, None, (*TARGET.args[:3], 200), {})
+    assert kernel.adaptation.batch_factor == 1
+    assert "Noise limits" not in str(kernel.adaptation)
+    # Noise is inversely proportional to the minibatch: as much larger a step would then do.
+    np.testing.assert_allclose(factor * few.step_size, kernel.adaptation.step_size, rtol=0.05)
