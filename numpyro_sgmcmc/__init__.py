@@ -20,6 +20,7 @@ from numpyro_sgmcmc.minibatch import (
     ReshuffledMinibatch,
     SweepMinibatch,
     UniformMinibatch,
+    shuffle_rows,
 )
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity, RMSProp
 from numpyro_sgmcmc.results import Estimate, diagnose, expectation, summary, to_inference_data
@@ -64,6 +65,7 @@ __all__ = [
     "diagnose",
     "expectation",
     "polynomial",
+    "shuffle_rows",
     "summary",
     "to_inference_data",
     "tune",

@@ -3,6 +3,7 @@
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
 from numpyro_sgmcmc.minibatch.reshuffled import ReshuffledMinibatch
+from numpyro_sgmcmc.minibatch.shuffle import shuffle_rows
 from numpyro_sgmcmc.minibatch.sweep import SweepMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 
@@ -12,4 +13,5 @@ __all__ = [
     "ReshuffledMinibatch",
     "SweepMinibatch",
     "UniformMinibatch",
+    "shuffle_rows",
 ]

@@ -18,9 +18,9 @@ class ContiguousMinibatch(AbstractMinibatch):
 
     Blocks wrap around the end, so every row is equally likely and the gradient stays unbiased for
     any order of the rows. Its *variance* is that of independent rows only where the order carries
-    no information: sorted or clustered data must be shuffled once beforehand, otherwise the
-    gradient noise is larger than with `UniformMinibatch`. Neighbouring rows share cache lines,
-    which makes a step faster where the data exceed the cache.
+    no information: sorted or clustered data must be shuffled once beforehand (`shuffle_rows`),
+    otherwise the gradient noise is larger than with `UniformMinibatch`. Neighbouring rows share
+    cache lines, which makes a step faster where the data exceed the cache.
     """
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> tuple[()]:
