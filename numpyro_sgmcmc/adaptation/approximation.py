@@ -21,6 +21,9 @@ NOT_GAUSSIAN = 0.5
 FIT_STEPS = 6_000
 FIT_STEP_SIZE = 0.05
 FIT_DRAWS = 4
+MANY_NUMBERS = 100_000
+"""From this dimension on one draw a step: its noise averages over so many coordinates."""
+
 SMALLEST_SCALE = 1e-3
 """Where the fit's scales start: small, so that the centre goes first."""
 
@@ -96,10 +99,12 @@ def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.A
     schedule = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
     optimizer = optax.apply_if_finite(optax.adam(schedule), max_consecutive_errors=FIT_STEPS)
 
+    draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
+
     def loss(params: tuple[jax.Array, jax.Array], key: jax.Array) -> jax.Array:
         centre, log_scale = params
         key_batch, key_noise = jax.random.split(key)
-        noise = jax.random.normal(key_noise, (FIT_DRAWS, centre.size), centre.dtype)
+        noise = jax.random.normal(key_noise, (draws, centre.size), centre.dtype)
         batch = view.draw(key_batch)
         points = centre + jnp.exp(log_scale) * noise
         energies = jax.vmap(lambda z: view.potential(z, batch))(points)
