@@ -23,7 +23,22 @@ from numpyro_sgmcmc.minibatch import (
     shuffle_rows,
 )
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity, RMSProp
-from numpyro_sgmcmc.results import Estimate, diagnose, expectation, summary, to_inference_data
+from numpyro_sgmcmc.results import (
+    Estimate,
+    diagnose,
+    expectation,
+    interval,
+    plot_gradient_noise,
+    plot_kinetic_temperature,
+    plot_running_mean,
+    plot_step_size,
+    plot_walkers,
+    quantile,
+    report,
+    summary,
+    thin_by_weight,
+    to_inference_data,
+)
 from numpyro_sgmcmc.schedule import cyclical, polynomial
 from numpyro_sgmcmc.search import Search, tune
 from numpyro_sgmcmc.verdict import Diagnosis
@@ -64,9 +79,18 @@ __all__ = [
     "cyclical",
     "diagnose",
     "expectation",
+    "interval",
+    "plot_gradient_noise",
+    "plot_kinetic_temperature",
+    "plot_running_mean",
+    "plot_step_size",
+    "plot_walkers",
     "polynomial",
+    "quantile",
+    "report",
     "shuffle_rows",
     "summary",
+    "thin_by_weight",
     "to_inference_data",
     "tune",
 ]

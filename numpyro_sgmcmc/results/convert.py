@@ -3,18 +3,18 @@
 import inspect
 from typing import Any
 
-import arviz as az
 import jax
 import numpy as np
 from numpyro.infer import MCMC
 
-import numpyro_sgmcmc
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
+from numpyro_sgmcmc.results.attributes import run_attributes
+from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble
-from numpyro_sgmcmc.results.whole import log_likelihood as whole_log_likelihood
+from numpyro_sgmcmc.results.noise import gradient_noise
+from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.results.whole import observed_data
-from numpyro_sgmcmc.results.whole import posterior_predictive as whole_posterior_predictive
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 
 
@@ -23,9 +23,12 @@ def to_inference_data(
     *,
     log_likelihood: bool = False,
     posterior_predictive: bool = False,
+    rows: Any = None,
+    draws: int | None = None,
     verdict: bool = True,
     coords: dict[str, Any] | None = None,
     dims: dict[str, list[str]] | None = None,
+    attributes: dict[str, Any] | None = None,
 ) -> Any:
     """Return the run as ArviZ's `InferenceData` (ArviZ 0.x) or `xarray.DataTree` (1.x).
 
@@ -36,22 +39,28 @@ def to_inference_data(
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
-        log_likelihood: add log p(row | draw) of every row.
+        log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
+            no weights: after decreasing steps it wants `thin_by_weight(data)`.
         posterior_predictive: add one simulated data set for each draw.
+        rows: of these two groups, for data too large for all: how many rows of the longest
+            subsampled plate (drawn at random, and the same ones each time), or which.
+        draws: of these two groups: how many of each chain, evenly spaced.
         verdict: put the verdict of `diagnose` into the attributes, and warn where it is bad; a few
             seconds.
         coords: labels by dimension. Dimensions that come from plates bear the plates' names.
         dims: names of dimensions by variable, instead of the plates'.
+        attributes: more of them, such as {"key": 0, "sampling_time": 12.3}: what `MCMC` does not
+            keep.
 
     Raises:
         TypeError: where `mcmc` did not run a kernel of this package.
-        ValueError: where it has not run yet, or a result would be too large.
+        ValueError: where it has not run yet, a result would be too large, or rows or draws are
+            asked for that there are not.
     """
     kernel = kernel_of(mcmc)
     structure = kernel.structure
     args, kwargs = mcmc._args, mcmc._kwargs
     groups = collected(mcmc)
-    posterior = groups["posterior"]
     fields = mcmc.get_extra_fields(group_by_chain=True)
     labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
     if isinstance(kernel, AbstractRichardsonRomberg):
@@ -62,31 +71,32 @@ def to_inference_data(
             groups["posterior_middle"] = constrain(fields["z_middle"])
     groups["observed_data"] = observed_data(structure, args, kwargs)
     groups["constant_data"] = _constant_data(structure.model, args, kwargs, groups["observed_data"])
-    if log_likelihood or posterior_predictive:
-        latent = {name: posterior[name] for name in structure.prototype}
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), latent)
-        shape = (mcmc.num_chains, -1)
-        results = {}
-        if log_likelihood:
-            results["log_likelihood"] = whole_log_likelihood(structure, args, kwargs, flat)
-        if posterior_predictive:
-            key = jax.random.fold_in(jax.random.key(0), 1)
-            results["posterior_predictive"] = whole_posterior_predictive(
-                structure, args, kwargs, flat, key
-            )
-        for group, sites in results.items():
-            groups[group] = {n: v.reshape(*shape, *v.shape[1:]) for n, v in sites.items()}
-    attributes = _attributes(kernel)
+    subset = chosen_subset(structure, groups["posterior"], rows, draws)
+    own_coords = subset.coords(structure, labelled, coords or {})
+    if log_likelihood:
+        groups["log_likelihood"] = subset.log_likelihood(structure, args, kwargs)
+    if posterior_predictive:
+        groups["posterior_predictive"] = subset.posterior_predictive(structure, args, kwargs)
+    described = run_attributes(mcmc)
     if verdict and structure.dimension:
-        attributes |= _verdict(diagnosis_of(kernel, mcmc.last_state, groups))
-    data = assemble(groups, coords or {}, labelled, attributes)
+        described |= _verdict(diagnosis_of(kernel, mcmc.last_state, groups))
+        groups["gradient_noise"] = gradient_noise(kernel, mcmc.last_state, groups)
+        labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
+    described |= attributes or {}
+    data = assemble(
+        groups,
+        coords or {},
+        labelled,
+        described,
+        dict.fromkeys(("log_likelihood", "posterior_predictive"), own_coords),
+    )
     warn_about_verdict(data)
     return data
 
 
 def warn_about_verdict(data: Any) -> None:
     """Warn once where the verdict that travels with the data is bad, or iterations diverged."""
-    attributes = data.attrs or data["posterior"].attrs
+    attributes = attributes_of(data)
     if not attributes.get("calibrated", True):
         warn_user(attributes["verdict"])
         return
@@ -167,21 +177,3 @@ def _verdict(found: Diagnosis) -> dict[str, Any]:
         "kinetic_temperature": found.kinetic_temperature,
         "stein_discrepancy": found.discrepancy,
     }
-
-
-def _attributes(kernel: Any) -> dict[str, Any]:
-    attributes = {
-        "inference_library": "numpyro_sgmcmc",
-        "inference_library_version": numpyro_sgmcmc.__version__,
-        "arviz_version": az.__version__,
-        "kernel": type(kernel).__name__,
-        "num_steps": kernel.num_steps,
-    }
-    adaptation = kernel.adaptation
-    if adaptation is not None:
-        attributes["gradient"] = type(adaptation.gradient).__name__
-        numbers = adaptation._asdict()
-        del numbers["gradient"], numbers["correction"]
-        attributes["noise_correction"] = type(adaptation.correction).__name__
-        attributes |= {n: float(v) for n, v in numbers.items() if v is not None}
-    return attributes

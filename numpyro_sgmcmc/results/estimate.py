@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numpyro_sgmcmc.results.entries import weights_of
 from numpyro_sgmcmc.results.groups import group_names
 
 
@@ -35,8 +36,8 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     Raises:
         ValueError: where there are fewer than 4 draws, too few for a standard error.
     """
-    values = extrapolated(data, lambda group: _values(data, group, fn))
-    return weighted_mean(values, np.asarray(data["sample_stats"]["weight"], np.float64))
+    values = extrapolated(data, lambda group: values_of(data, group, fn))
+    return weighted_mean(values, weights_of(data))
 
 
 def weighted_mean(values: np.ndarray, weights: np.ndarray) -> Estimate:
@@ -69,22 +70,28 @@ def is_extrapolated(data: Any) -> bool:
     return "posterior_coarse" in group_names(data)
 
 
-def extrapolated(data: Any, values_of: Callable[[str], Any]) -> Any:
-    """Return the combination of the walkers' values, by posterior group, that the run stands for.
+def coefficients(data: Any) -> dict[str, float]:
+    """Return what each posterior group counts in an estimate.
 
-    For a bias c h + c' h^2 + ... of a walker at step h, two levels cancel c and three c' too.
+    For a bias c h + c' h^2 + ... of a walker at step h, two levels cancel c and three c' too; the
+    finest walker is seen twice, after each half of its steps.
     """
-    fine = values_of("posterior")
     if not is_extrapolated(data):
-        return fine
-    fine = (fine + values_of("posterior_halfway")) / 2
-    coarse = values_of("posterior_coarse")
+        return {"posterior": 1.0}
+    fine = ("posterior", "posterior_halfway")
     if "posterior_middle" not in group_names(data):
-        return 2 * fine - coarse
-    return (8 * fine - 6 * values_of("posterior_middle") + coarse) / 3
+        return {**dict.fromkeys(fine, 1.0), "posterior_coarse": -1.0}
+    thirds = {**dict.fromkeys(fine, 4.0), "posterior_middle": -6.0, "posterior_coarse": 1.0}
+    return {group: value / 3 for group, value in thirds.items()}
 
 
-def _values(data: Any, group: str, fn: Callable[[dict[str, np.ndarray]], Any]) -> np.ndarray:
+def extrapolated(data: Any, values_of: Callable[[str], Any]) -> Any:
+    """Return the combination of the walkers' values, by group, that the run stands for."""
+    return sum(factor * values_of(group) for group, factor in coefficients(data).items())
+
+
+def values_of(data: Any, group: str, fn: Callable[[dict[str, np.ndarray]], Any]) -> np.ndarray:
+    """Return a function of each draw of a group, (chain, draw, ...)."""
     sites = {str(name): np.asarray(array) for name, array in data[group].data_vars.items()}
     chains, draws = data[group].sizes["chain"], data[group].sizes["draw"]
     rows = [

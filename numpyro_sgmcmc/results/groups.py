@@ -8,19 +8,31 @@ import xarray as xr
 
 ARVIZ_MAJOR = int(az.__version__.split(".")[0])
 
+WITHOUT_DRAWS = ("observed_data", "constant_data", "gradient_noise")
+"""Groups whose arrays have no chain and draw axes."""
+
 
 def assemble(
     groups: dict[str, dict[str, Any]],
     coords: dict[str, Any],
     dims: dict[str, list[str | None]],
     attributes: dict[str, Any],
+    own_coords: dict[str, dict[str, Any]] | None = None,
 ) -> Any:
-    """Return the groups; arrays of `*_data` groups have no chain and draw axes."""
+    """Return the groups, those that are empty left out; `own_coords` are of single groups."""
+    own = own_coords or {}
     datasets = {
-        name: _dataset(arrays, coords, dims, attributes, sampled=not name.endswith("_data"))
+        name: _dataset(
+            arrays, coords | own.get(name, {}), dims, attributes, sampled=name not in WITHOUT_DRAWS
+        )
         for name, arrays in groups.items()
         if arrays or name == "posterior"
     }
+    return from_datasets(datasets, attributes)
+
+
+def from_datasets(datasets: dict[str, xr.Dataset], attributes: dict[str, Any]) -> Any:
+    """Return groups that are datasets already."""
     if ARVIZ_MAJOR == 0:
         inference_data: Any = az.InferenceData
         return inference_data(**datasets, attrs=attributes)

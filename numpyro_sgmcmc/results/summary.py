@@ -1,69 +1,117 @@
 """ArviZ's summary table, made of the estimates that the kernel's paper defines."""
 
-from functools import partial
+from itertools import product
 from typing import Any
 
 import arviz as az
 import numpy as np
-import pandas as pd
+import xarray as xr
 
 from numpyro_sgmcmc.results.convert import warn_about_verdict
-from numpyro_sgmcmc.results.estimate import extrapolated, is_extrapolated, weighted_mean
+from numpyro_sgmcmc.results.entries import Entry, draws_of, entries, label_of, weights_of
+from numpyro_sgmcmc.results.estimate import coefficients, is_extrapolated, weighted_mean
+from numpyro_sgmcmc.results.quantile import column_quantiles, law_of
 
 
-def summary(data: Any, **options: Any) -> pd.DataFrame:
-    """Return ArviZ's table; mean, sd and their standard errors are weighted or extrapolated.
+def summary(data: Any, **options: Any) -> Any:
+    """Return ArviZ's table; estimates and intervals are weighted or extrapolated as they should be.
 
-    Intervals are ArviZ's where all draws weigh the same. With decreasing steps or
-    Richardson-Romberg they would be of the wrong distribution and are left out. Effective sample
-    sizes and R-hat describe the (fine) chain itself.
+    Where all draws weigh the same the table is ArviZ's. With decreasing steps or
+    Richardson-Romberg mean, sd, median, mad, intervals and their standard errors are of the
+    distribution that `expectation` and `quantile` stand for; effective sample sizes and R-hat
+    describe the (fine) chain itself.
 
     Args:
         data: what `to_inference_data` returned.
-        **options: of `arviz.summary`, such as `var_names`.
+        **options: of `arviz.summary`, such as `var_names` or `fmt="xarray"`. Numbers are not
+            rounded unless `round_to` says to how many decimals.
 
     Raises:
-        ValueError: where there are fewer than 4 draws.
+        ValueError: where there are fewer than 4 draws, or `stat_funcs` are asked for of draws that
+            do not weigh the same.
     """
     warn_about_verdict(data)
+    return table_of(data, **options)
+
+
+def table_of(data: Any, **options: Any) -> Any:
+    """Return `summary`'s table, without its warning."""
     arguments: dict[str, Any] = {"round_to": "none", **options}
-    table: Any = az.summary(data, **arguments)  # a Dataset with fmt="xarray"
-    weights = np.asarray(data["sample_stats"]["weight"], np.float64)
-    if not is_extrapolated(data) and np.all(weights == weights.flat[0]):
-        return table
-    table = table.drop(columns=[c for c in table.columns if _is_interval(str(c))])
-    for label in table.index:
-        column = partial(_column, data, label=str(label))
-        first = extrapolated(data, column)
-        second = extrapolated(data, lambda group, column=column: column(group) ** 2)
-        mean = weighted_mean(first, weights)
-        # Linearised: var = E f^2 - (E f)^2 has the influence function f^2 - 2 m f, and sd half of
-        # it over sd.
-        spread = weighted_mean(second - 2 * mean.value * first, weights)
-        variance = float(spread.value + mean.value**2)
-        sd = np.sqrt(variance) if variance > 0 else np.nan
-        row = {
-            "mean": mean.value,
-            "sd": sd,
-            "mcse_mean": mean.mcse,
-            "mcse_sd": spread.mcse / 2 / sd,
-        }
-        for name, value in row.items():
-            if name in table.columns:
-                table.loc[label, name] = float(value)
-    return table
+    weights = weights_of(data)
+    plain = not is_extrapolated(data) and np.all(weights == weights.flat[0])
+    if plain or options.get("group") not in (None, "posterior"):
+        return az.summary(data, **arguments)
+    if options.get("stat_funcs") is not None:
+        raise ValueError(
+            "Expected no `stat_funcs` for draws that do not weigh the same; got some, which know of"
+            " no weights. Use expectation(data, fn) or quantile(data, fn, p)."
+        )
+    fmt = arguments.pop("fmt", "wide")
+    round_to = arguments.pop("round_to")
+    arviz: Any = az  # its types know nothing of rcParams and of a table that is a Dataset
+    layout = "wide" if fmt == "wide" else "xarray"
+    found = arviz.summary(data, fmt=layout, round_to="none", **arguments)
+    by_label = {entry.label: entry for entry in entries(data)}
+    probability = (
+        options.get("hdi_prob") or options.get("ci_prob") or arviz.rcParams["stats.ci_prob"]
+    )
+    if fmt == "wide":
+        for label in found.index:
+            row = _row(data, by_label[str(label)], list(found.columns), probability)
+            found.loc[label, list(row)] = list(row.values())
+    else:
+        _fill(data, found, by_label, probability)
+    if isinstance(round_to, int):
+        found = found.round(round_to)
+    if fmt == "long":
+        (metric,) = _metric(found)
+        found = found.to_dataframe().reset_index().set_index(metric)
+        found.index = list(found.index)
+    return found
 
 
-def _is_interval(column: str) -> bool:
-    return column.startswith(("hdi", "eti"))
+def _fill(data: Any, found: xr.Dataset, by_label: dict[str, Entry], probability: float) -> None:
+    """Put the estimates where ArviZ's are, entry by entry."""
+    (metric,) = _metric(found)
+    columns = [str(column) for column in found[metric].values]
+    for name, array in found.data_vars.items():
+        dims = [str(dim) for dim in array.dims if dim != metric]
+        values = np.array(array.transpose(metric, *dims), np.float64)
+        for place in product(*(range(found.sizes[dim]) for dim in dims)):
+            at = dict(zip(dims, place, strict=True))
+            entry = by_label[label_of(str(name), [str(found[d].values[i]) for d, i in at.items()])]
+            for column, value in _row(data, entry, columns, probability).items():
+                values[(columns.index(column), *place)] = value
+        found[name] = xr.DataArray(values, dims=(metric, *dims))
 
 
-def _column(data: Any, group: str, label: str) -> np.ndarray:
-    name, _, index = label.partition("[")
-    array = data[group][name]
-    if index:
-        places = [part.strip() for part in index.rstrip("]").split(",")]
-        for dim, place in zip(array.dims[2:], places, strict=True):
-            at = [str(value) for value in np.asarray(array[dim])].index(place)
-            array = array.isel({dim: at})
-    return np.asarray(array, np.float64)
+def _metric(found: xr.Dataset) -> set[str]:
+    """Return the dimension along which ArviZ lays its columns."""
+    return {"metric", "summary"} & {str(dim) for dim in found.sizes}
+
+
+def _row(data: Any, entry: Entry, columns: list[str], probability: float) -> dict[str, float]:
+    """Return the columns that weights or extrapolation change."""
+    factors = coefficients(data)
+    weights = weights_of(data)
+    walkers = np.stack([draws_of(data, group, entry) for group in factors])
+    combined = lambda values: np.tensordot(list(factors.values()), values, axes=1)  # noqa: E731
+    mean = weighted_mean(combined(walkers), weights)
+    # Linearised: var = E f^2 - (E f)^2 has the influence function (f - m)^2, and sd half of it
+    # over sd.
+    spread = weighted_mean(combined((walkers - mean.value) ** 2), weights)
+    sd = np.sqrt(spread.value) if spread.value > 0 else np.nan
+    row = {"mean": mean.value, "mcse_mean": mean.mcse, "sd": sd, "mcse_sd": spread.mcse / 2 / sd}
+    if "median" in columns:
+        law = list(factors.values()), weights, np.array([0.5])
+        median = column_quantiles(walkers, *law)
+        row |= {"median": median.value[0], "mcse_median": median.mcse[0]}
+        row["mad"] = column_quantiles(np.abs(walkers - median.value[0]), *law).value[0]
+    ends = [column for column in columns if column.startswith(("hdi", "eti"))]
+    if ends:
+        law = law_of(walkers, list(factors.values()), weights)
+        tail = (1 - probability) / 2
+        hdi = ends[0].startswith("hdi")
+        values = law.narrowest(probability) if hdi else law.quantile([tail, 1 - tail])
+        row |= dict(zip(ends, values, strict=True))
+    return {name: float(value) for name, value in row.items() if name in columns}

@@ -1,4 +1,4 @@
-"""What the model says about the whole data set, row block by row block."""
+"""What the model says about the whole data set, block of rows by block of draws."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro import handlers
+from tqdm.auto import tqdm
 
 from numpyro_sgmcmc.potential import Structure, split_arguments
 from numpyro_sgmcmc.potential.handlers import with_minibatch
@@ -15,48 +16,72 @@ MAX_BYTES = 2 * 2**30
 """The largest result that is computed, in bytes."""
 
 ROWS = 16_384
-"""Rows of the longest subsampled plate that one pass holds."""
+"""Rows of the longest subsampled plate that one block holds."""
+
+DRAWS = 256
+"""Draws that one block holds."""
+
+PATIENCE = 2.0
+"""Seconds after which a progress bar appears."""
 
 
 def observed_data(structure: Structure, args: tuple, kwargs: dict) -> dict[str, np.ndarray]:
     """Return the values of the observed sites for all rows."""
 
-    def values(trace: dict[str, Any], _: Any) -> dict[str, Any]:
+    def values(trace: dict[str, Any]) -> dict[str, Any]:
         return {name: trace[name]["value"] for name in structure.observed}
 
     draw = jax.tree.map(lambda x: x[None], _some_constrained(structure, args, kwargs))
-    results = _over_rows(structure, args, kwargs, draw, values, condition=True, key=None)
+    # These arrays are in memory already, however large.
+    results = _over_rows(structure, args, kwargs, draw, values, None, True, None, bounded=False)
     return {name: value[0] for name, value in results.items()}
 
 
 def log_likelihood(
-    structure: Structure, args: tuple, kwargs: dict, draws: dict[str, Any]
+    structure: Structure,
+    args: tuple,
+    kwargs: dict,
+    draws: dict[str, Any],
+    rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return log p(row | draw) for all rows and draws, unscaled; draws lie along the first axis.
+    """Return log p(row | draw), unscaled; draws lie along the first axis.
+
+    Args:
+        structure: of the model.
+        args: of the model.
+        kwargs: of the model.
+        draws: constrained latent sites.
+        rows: which rows of the longest subsampled plate; all by default.
 
     Raises:
         ValueError: where the result would be larger than `MAX_BYTES`.
     """
 
-    def densities(trace: dict[str, Any], _: Any) -> dict[str, Any]:
+    def densities(trace: dict[str, Any]) -> dict[str, Any]:
         return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in structure.observed}
 
-    return _over_rows(structure, args, kwargs, draws, densities, condition=True, key=None)
+    return _over_rows(structure, args, kwargs, draws, densities, rows, True, None)
 
 
 def posterior_predictive(
-    structure: Structure, args: tuple, kwargs: dict, draws: dict[str, Any], key: jax.Array
+    structure: Structure,
+    args: tuple,
+    kwargs: dict,
+    draws: dict[str, Any],
+    key: jax.Array,
+    rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return one simulated data set per draw; draws lie along the first axis.
+    """Return one simulated data set per draw; as `log_likelihood`."""
 
-    Raises:
-        ValueError: where the result would be larger than `MAX_BYTES`.
-    """
-
-    def simulated(trace: dict[str, Any], _: Any) -> dict[str, Any]:
+    def simulated(trace: dict[str, Any]) -> dict[str, Any]:
         return {name: trace[name]["value"] for name in structure.observed}
 
-    return _over_rows(structure, args, kwargs, draws, simulated, condition=False, key=key)
+    return _over_rows(structure, args, kwargs, draws, simulated, rows, False, key)
+
+
+def longest_plate(structure: Structure) -> str | None:
+    """Return the name of the subsampled plate with the most rows; None without any."""
+    return max(structure.plates, key=lambda name: structure.plates[name].size, default=None)
 
 
 def _over_rows(
@@ -65,14 +90,16 @@ def _over_rows(
     kwargs: dict,
     draws: dict[str, Any],
     read: Callable,
-    *,
+    rows: np.ndarray | None,
     condition: bool,
     key: jax.Array | None,
+    *,
+    bounded: bool = True,
 ) -> dict[str, np.ndarray]:
     arrays, rebuild = split_arguments(args, kwargs)
     key = jax.random.key(0) if key is None else key
     axes: dict[str, int | None] = {}
-    plate = max(structure.plates, key=lambda name: structure.plates[name].size, default=None)
+    plate = longest_plate(structure)
 
     def one_draw(
         arrays: list[Any], indices: dict[str, jax.Array], draw: dict[str, Any], key: jax.Array
@@ -81,7 +108,7 @@ def _over_rows(
         model = structure.model if condition else handlers.uncondition(structure.model)
         model = with_minibatch(model, structure.fixed, indices, key)
         trace = handlers.trace(handlers.substitute(model, data=draw)).get_trace(*args, **kwargs)
-        result = read(trace, draw)
+        result = read(trace)
         for name, value in result.items():
             axes[name] = _axis(
                 trace[name],
@@ -94,29 +121,37 @@ def _over_rows(
     count = jax.tree.leaves(draws)[0].shape[0] if draws else 1
     keys = jax.random.split(key, count)
     whole = {name: jnp.arange(p.size) for name, p in structure.plates.items()}
+    if plate is not None and rows is not None:
+        whole[plate] = jnp.asarray(rows)
     first = jax.tree.map(lambda x: x[0], (draws, keys))
     shapes = jax.eval_shape(one_draw, arrays, whole, *first)
-    _check_size(shapes, count)
+    if bounded:
+        _check_size(shapes, count)
+    results = {n: np.empty((count, *s.shape), s.dtype) for n, s in shapes.items()}
 
     @jax.jit
-    def all_draws(arrays: list[Any], indices: dict[str, jax.Array], draws: Any, keys: Any) -> Any:
+    def block(arrays: list[Any], indices: dict[str, jax.Array], draws: Any, keys: Any) -> Any:
         return jax.lax.map(lambda pair: one_draw(arrays, indices, *pair), (draws, keys))
 
-    if plate is None:
-        return jax.tree.map(np.asarray, all_draws(arrays, whole, draws, keys))
-    blocks = []
-    size = structure.plates[plate].size
-    for begin in range(0, size, ROWS):
-        rows = jnp.arange(begin, min(begin + ROWS, size))
-        keys_block = jax.vmap(lambda k, n=begin: jax.random.fold_in(k, n))(keys)
-        block = all_draws(arrays, whole | {plate: rows}, draws, keys_block)
-        blocks.append(jax.tree.map(np.asarray, block))
-    joined = {}
-    for name in shapes:
-        axis = axes[name]
-        parts = [block[name] for block in blocks]
-        joined[name] = parts[0] if axis is None else np.concatenate(parts, axis=1 + axis)
-    return joined
+    wanted = jnp.zeros(1, jnp.int32) if plate is None else whole[plate]
+    blocks = [(r, d) for r in _blocks(len(wanted), ROWS) for d in _blocks(count, DRAWS)]
+    # Quick ones show no bar.
+    for place, some in tqdm(blocks, desc="whole data", delay=PATIENCE, leave=False):
+        indices = whole if plate is None else whole | {plate: wanted[place]}
+        keys_block = jax.vmap(lambda k, n=place.start: jax.random.fold_in(k, n))(keys[some])
+        found = block(arrays, indices, jax.tree.map(lambda x, s=some: x[s], draws), keys_block)
+        for name, value in found.items():
+            axis = axes[name]
+            at = (some,) if axis is None else (some, *[slice(None)] * axis, place)
+            results[name][at] = value
+    return results
+
+
+def _blocks(length: int, size: int) -> list[slice]:
+    """Return slices that cover a length; the last is as long as the others and may overlap one."""
+    size = min(length, size)
+    starts = range(0, length, size) if size else ()
+    return [slice(min(s, length - size), min(s, length - size) + size) for s in starts]
 
 
 def _is_density(value: Any, site: dict[str, Any]) -> bool:
@@ -134,12 +169,13 @@ def _axis(
 
 
 def _check_size(shapes: dict[str, Any], count: int) -> None:
-    size = count * sum(s.size * s.dtype.itemsize for s in shapes.values())
+    each = sum(s.size * s.dtype.itemsize for s in shapes.values())
+    size = count * each
     if size > MAX_BYTES:
         raise ValueError(
-            f"Expected a result of at most {MAX_BYTES / 2**30:.0f} GiB; {count} draws of all rows"
-            f" would take {size / 2**30:.1f} GiB. Keep fewer draws (`thinning=`), or use"
-            " `numpyro.infer.log_likelihood` or `Predictive` on a subset of rows."
+            f"Expected a result of at most {MAX_BYTES / 2**30:.3g} GiB; {count:,} draws of these"
+            f" rows would take {size / 2**30:.3g} GiB. Take a subset of {MAX_BYTES / size:.2%} or"
+            " fewer, of the draws with draws=... or of the rows with rows=...."
         )
 
 

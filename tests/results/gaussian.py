@@ -1,6 +1,6 @@
 """A Gaussian model whose laws the results are checked against."""
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -9,7 +9,7 @@ import numpyro
 import numpyro.distributions as dist
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc import to_inference_data
+from numpyro_sgmcmc import SGLD, SGRRLD, SGHMCSplit, polynomial, to_inference_data
 
 unjudged = partial(to_inference_data, verdict=False)
 """For runs that are too short for a good verdict."""
@@ -55,3 +55,30 @@ def run(kernel: Any, *args: Any, chains: int = 2, draws: int = 50, warmup: int =
     )
     mcmc.run(jax.random.key(3), *args)
     return mcmc
+
+
+def subsampled(x: jax.Array) -> None:
+    """theta | x ~ N(MEAN, 1 / PRECISION); a minibatch's gradient errs by N (mean x - its mean)."""
+    theta = numpyro.sample("theta", dist.Normal(0.0, 1.0))
+    with numpyro.plate("rows", x.shape[0], subsample_size=2) as index:
+        numpyro.sample("x", dist.Normal(theta, 1.0), obs=x[index])
+
+
+@cache
+def momentum() -> MCMC:
+    """A run with momentum, plain gradients and a constant step."""
+    return run(SGHMCSplit(subsampled, 0.05, friction=3.0, num_steps=2), DATA, draws=60)
+
+
+@cache
+def decreasing() -> MCMC:
+    """A run whose steps decrease."""
+    x, y = regression_data()
+    return run(SGLD(regression, polynomial(1e-3, 1.0, 0.5)), x, y)
+
+
+@cache
+def coarse_and_fine() -> MCMC:
+    """A Richardson-Romberg run."""
+    x, y = regression_data()
+    return run(SGRRLD(regression, 1e-4), x, y)

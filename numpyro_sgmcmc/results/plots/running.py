@@ -1,0 +1,62 @@
+"""An estimate as the run goes on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from numpyro_sgmcmc.results.entries import Entry, draws_of, entries, weights_of
+from numpyro_sgmcmc.results.estimate import extrapolated, weighted_mean
+from numpyro_sgmcmc.results.plots.canvas import finish, many_axes
+
+POINTS = 80
+FEWEST_DRAWS = 16
+"""Before that a standard error by batch means is mostly chance."""
+
+MAX_PLOTS = 12
+
+
+def plot_running_mean(
+    data: Any, var_names: Sequence[str] | None = None, *, axes: Any = None
+) -> list[Any]:
+    """Draw the estimate of each entry's mean from the first draws, and its band, as they grow.
+
+    The estimate is `expectation`'s: weighted for decreasing steps, extrapolated for
+    Richardson-Romberg. The band is two Monte Carlo standard errors to either side; thin lines are
+    the single chains. An estimate that still drifts out of its own band has not settled.
+
+    Args:
+        data: what `to_inference_data` returned.
+        var_names: sites, all by default; the first 12 of their entries are drawn.
+        axes: matplotlib axes, one for each entry; new ones by default.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ImportError: where matplotlib is missing.
+        ValueError: where a site is unknown, axes are too few, or draws fewer than 4.
+    """
+    chosen = entries(data, var_names)[:MAX_PLOTS]
+    return [
+        draw_running_mean(data, entry, one)
+        for entry, one in zip(chosen, many_axes(axes, len(chosen)), strict=True)
+    ]
+
+
+def draw_running_mean(data: Any, entry: Entry, axes: Any) -> Any:
+    """Draw one entry's running mean."""
+    values = extrapolated(data, lambda group: draws_of(data, group, entry))
+    weights = weights_of(data)
+    length = weights.shape[1]
+    counts = np.unique(np.linspace(min(FEWEST_DRAWS, length), length, POINTS).round().astype(int))
+    steps = [weighted_mean(values[:, :n], weights[:, :n]) for n in counts]
+    mean = np.array([float(step.value) for step in steps])
+    error = np.array([float(step.mcse) for step in steps])
+    by_chain = np.cumsum(values * weights, axis=1) / np.cumsum(weights, axis=1)
+    axes.plot(counts, by_chain[:, counts - 1].T, color="C1", linewidth=0.7, alpha=0.7)
+    axes.fill_between(
+        counts, mean - 2 * error, mean + 2 * error, color="C0", alpha=0.3, linewidth=0
+    )
+    axes.plot(counts, mean, color="C0")
+    return finish(axes, entry.label, "draws of a chain", "mean ± 2 standard errors")

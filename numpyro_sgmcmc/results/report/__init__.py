@@ -1,0 +1,5 @@
+"""A run on one page."""
+
+from numpyro_sgmcmc.results.report.page import report
+
+__all__ = ["report"]

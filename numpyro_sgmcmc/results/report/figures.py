@@ -1,0 +1,105 @@
+"""The figures of a report, by section: those for which a run has the data."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numpyro_sgmcmc.results.entries import Entry
+from numpyro_sgmcmc.results.estimate import is_extrapolated
+from numpyro_sgmcmc.results.groups import group_names
+from numpyro_sgmcmc.results.plots.canvas import new_axes
+from numpyro_sgmcmc.results.plots.noise import plot_gradient_noise
+from numpyro_sgmcmc.results.plots.running import draw_running_mean
+from numpyro_sgmcmc.results.plots.steps import plot_step_size
+from numpyro_sgmcmc.results.plots.temperature import plot_kinetic_temperature
+from numpyro_sgmcmc.results.plots.walkers import draw_walkers
+from numpyro_sgmcmc.results.report import chains
+from numpyro_sgmcmc.results.report.svg import as_svg, page_style
+
+
+class Picture(NamedTuple):
+    """An SVG element and what it shows, in words."""
+
+    svg: str
+    words: str
+
+
+class Section(NamedTuple):
+    """Figures of one kind, and how to read them."""
+
+    title: str
+    advice: str
+    pictures: list[Picture]
+
+
+def sections(data: Any, shown: list[Entry]) -> list[Section]:
+    """Return the figures of the entries, and of the run as a whole.
+
+    Raises:
+        ImportError: where matplotlib is missing.
+    """
+    stats = data["sample_stats"]
+    per_entry: list[tuple[str, str, Callable[[Entry], Any]]] = [
+        ("Trace", TRACE, lambda entry: chains.trace(data, entry)),
+        ("Ranks", RANKS, lambda entry: chains.rank(data, entry)),
+        ("Autocorrelation", AUTOCORRELATION, lambda entry: chains.autocorrelation(data, entry)),
+        ("Running estimate", RUNNING, _drawn(data, draw_running_mean)),
+    ]
+    if is_extrapolated(data):
+        per_entry.append(("Coarse against fine walker", WALKERS, _drawn(data, draw_walkers)))
+    whole: list[tuple[str, str, Callable[..., Any]]] = []
+    if "gradient_noise" in group_names(data):
+        whole.append(("Gradient noise against injected noise", NOISE, plot_gradient_noise))
+    if "kinetic_temperature" in stats:
+        whole.append(("Kinetic temperature", TEMPERATURE, plot_kinetic_temperature))
+    if np.ptp(np.asarray(stats["step_size"])) > 0:
+        whole.append(("Step size along the run", STEPS, plot_step_size))
+    found = []
+    with page_style():
+        number = 0
+        for title, advice, draw in per_entry:
+            pictures = []
+            for entry in shown:
+                pictures.append(_picture(draw(entry), f"{title} of {entry.label}", number))
+                number += 1
+            found.append(Section(title, advice, pictures))
+        for title, advice, draw in whole:
+            picture = _picture(draw(data, ax=new_axes(1)[0]).figure, title, number)
+            number += 1
+            found.append(Section(title, advice, [picture]))
+    return found
+
+
+def _drawn(data: Any, draw: Callable[[Any, Entry, Any], Any]) -> Callable[[Entry], Any]:
+    return lambda entry: draw(data, entry, new_axes(1)[0]).figure
+
+
+def _picture(figure: Any, words: str, number: int) -> Picture:
+    import matplotlib.pyplot as pyplot
+
+    try:
+        return Picture(as_svg(figure, number), words)
+    finally:
+        pyplot.close(figure)
+
+
+TRACE = "Chains that look alike, and none that wanders for long in one place."
+RANKS = "Chains that explore the same posterior have ranks spread evenly: level bars or flat lines."
+AUTOCORRELATION = "The sooner it falls into the grey band, the more independent draws there are."
+RUNNING = (
+    "The estimate from the first draws, as they grow, two standard errors to either side, and each"
+    " chain's own. It should settle, and stay inside its band."
+)
+WALKERS = (
+    "Two walkers on one Brownian path stay near the diagonal; far from it, extrapolation pays for"
+    " less bias with much more variance."
+)
+NOISE = (
+    "Variance that minibatch gradients add to a step, as a share of what is injected, direction by"
+    " direction. Below the dashed line a standard deviation is less than 5 % too large."
+)
+TEMPERATURE = (
+    "The momentum's mean square, which gradient noise heats. It should settle at the dashed line."
+)
+STEPS = "Estimates weigh each draw by its step size."
