@@ -31,7 +31,7 @@ $(STAMP): pyproject.toml
 	@$(BIN)/python -m pip install --quiet --editable '.[dev,examples]'
 	@touch $@
 
-demo: install ## run the example on real flights
+demo: install ## run the example on real flights, and report on it
 	@$(BIN)/python -m examples.flights
 
 # ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,

@@ -16,10 +16,11 @@ from numpyro.infer import MCMC
 
 from examples.data import Flights, flights
 from examples.models import late_arrival
-from numpyro_sgmcmc import SGHMCSplit, summary, to_inference_data
+from numpyro_sgmcmc import SGHMCSplit, report, summary, to_inference_data
 
 OUTPUT = Path("output")
 SUBSAMPLE_SIZE = 1_000
+KEY = 0
 
 
 def fit(data: Flights) -> MCMC:
@@ -38,7 +39,7 @@ def fit(data: Flights) -> MCMC:
         chain_method="vectorized",
         jit_model_args=True,
     )
-    mcmc.run(jax.random.key(0), *map(jnp.asarray, data.arrays))
+    mcmc.run(jax.random.key(KEY), *map(jnp.asarray, data.arrays))
     return mcmc
 
 
@@ -81,7 +82,7 @@ def _intervals(axis: Any, draws: np.ndarray, names: list[str]) -> None:
 
 
 def main() -> None:
-    """Fit, print, save and draw."""
+    """Fit, print, save, draw and report."""
     begin = time.perf_counter()
     data = flights()
     print(f"{len(data.late):,} flights, {data.late.mean():.1%} of them late. Sampling ...")
@@ -93,14 +94,17 @@ def main() -> None:
         "origin_effect_dim_0": list(data.origin_names),
         "coefficients_dim_0": list(data.feature_names),
     }
-    results = to_inference_data(mcmc, coords=labels)
+    how = {"key": KEY, "sampling_time": round(seconds, 1)}
+    results = to_inference_data(mcmc, coords=labels, attributes=how)
     print(summary(results, round_to=3).to_string())
     print(f"\nSampled in {seconds:.0f} s, compilation and tuning included.")
     OUTPUT.mkdir(exist_ok=True)
     archive, picture = OUTPUT / "flights.nc", OUTPUT / "flights.png"
     results.to_netcdf(archive)
     draw(data, results["posterior"], picture)
+    page = report(results, OUTPUT / "flights.html", title="Late flights from New York")
     print(f"Draws for ArviZ: {archive.resolve()}\nPicture:         {picture.resolve()}")
+    print(f"Report:          {page.resolve()}")
 
 
 if __name__ == "__main__":

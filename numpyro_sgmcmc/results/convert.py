@@ -37,6 +37,10 @@ def to_inference_data(
     model) of the whole data set, and for Richardson-Romberg `posterior_halfway`,
     `posterior_coarse` and, with three levels, `posterior_middle`.
 
+    With the verdict comes `gradient_noise`, by direction. `to_netcdf` and `to_zarr` keep all of it
+    (ArviZ 0.x writes Zarr 3 with `data.to_datatree().to_zarr(path)`). The attributes say how the
+    run was made; the key and the wall time are the user's to add.
+
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
         log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
