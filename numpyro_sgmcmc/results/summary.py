@@ -100,8 +100,9 @@ def _row(data: Any, entry: Entry, columns: list[str], probability: float) -> dic
     # Linearised: var = E f^2 - (E f)^2 has the influence function (f - m)^2, and sd half of it
     # over sd.
     spread = weighted_mean(combined((walkers - mean.value) ** 2), weights)
-    sd = np.sqrt(spread.value) if spread.value > 0 else np.nan
-    row = {"mean": mean.value, "mcse_mean": mean.mcse, "sd": sd, "mcse_sd": spread.mcse / 2 / sd}
+    sd = np.sqrt(spread.value) if spread.value >= 0 else np.nan
+    sd_error = spread.mcse / 2 / sd if sd > 0 else np.nan
+    row = {"mean": mean.value, "mcse_mean": mean.mcse, "sd": sd, "mcse_sd": sd_error}
     if "median" in columns:
         law = list(factors.values()), weights, np.array([0.5])
         median = column_quantiles(walkers, *law)

@@ -81,6 +81,12 @@ def test_row_blocks_join_to_the_whole(finished, monkeypatch):
     np.testing.assert_allclose(blocks, whole_pass, rtol=1e-6)
 
 
+def test_long_passes_show_their_progress(finished, monkeypatch, capsys):
+    monkeypatch.setattr(whole, "PATIENCE", 0.0)
+    unjudged(finished[0], log_likelihood=True)
+    assert "whole data" in capsys.readouterr().err
+
+
 def test_posterior_predictive_simulates_every_row(finished):
     mcmc, x, _ = finished
     data = unjudged(mcmc, posterior_predictive=True)
