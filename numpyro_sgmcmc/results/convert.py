@@ -82,7 +82,8 @@ def to_inference_data(
     if posterior_predictive:
         groups["posterior_predictive"] = subset.posterior_predictive(structure, args, kwargs)
     described = run_attributes(mcmc)
-    if verdict and structure.dimension:
+    walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
+    if verdict and structure.dimension and walker.temperature:  # at 0 there is no posterior
         described |= _verdict(diagnosis_of(kernel, mcmc.last_state, groups))
         groups["gradient_noise"] = gradient_noise(kernel, mcmc.last_state, groups)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}

@@ -159,6 +159,11 @@ def test_wrong_objects_are_refused():
         unjudged(run(SGLD(regression, 1e-4), x, y), coords={"column": ["a", "b", "c"]})
 
 
+def test_a_point_estimate_gets_no_verdict():
+    data = to_inference_data(run(SGLD(exact_gradients, 0.01, temperature=0), DATA))
+    assert "verdict" not in data.attrs and data.attrs["temperature"] == 0
+
+
 def test_model_without_latent_sites():
     import numpyro
     import numpyro.distributions as dist

@@ -41,14 +41,15 @@ def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
     if not np.array_equal(left, share):
         axes.plot(places, share, "o", color="C1", fillstyle="none", label="before the correction")
     # A direction without noise cannot stand on a logarithmic axis.
-    floor = max(share.max() * 1e-6, 1e-12)
+    floor = max(share.max() * 1e-4, 1e-12)
     axes.plot(places, np.maximum(np.abs(left), floor), "o", color="C0", label="left")
     axes.set_yscale("log")
     for height, style, words in ((1.0, "-", "injected noise"), (ALLOWED, "--", "5 % of a sd")):
         axes.axhline(height, color="C1", linewidth=1, linestyle=style)
         across = axes.get_yaxis_transform()  # the width of the axes, whatever the directions
-        axes.text(0.99, height, words, transform=across, ha="right", va="bottom", fontsize="small")
-    axes.margins(y=0.15)
+        above = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
+        axes.annotate(words, (0.99, height), xycoords=across, fontsize="small", **above)
+    axes.margins(y=0.2)
     if len(axes.get_legend_handles_labels()[1]) > 1:
         axes.legend(fontsize="small", frameon=False)
     axes.xaxis.get_major_locator().set_params(integer=True)
