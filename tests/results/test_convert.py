@@ -7,7 +7,7 @@ import pytest
 from numpyro.infer import MCMC, NUTS
 from numpyro.infer import log_likelihood as numpyro_log_likelihood
 
-from numpyro_sgmcmc import SGLD, expectation, polynomial
+from numpyro_sgmcmc import SGLD, expectation, polynomial, to_inference_data
 from numpyro_sgmcmc.results import whole
 from tests.results.gaussian import (
     DATA,
