@@ -74,7 +74,7 @@ def tune(
         kernel: such as `SGHMCSplit(model)`; its step size, if any, is the middle of `step_sizes`.
         key: a JAX key.
         *model_args: arguments of the model, as for `MCMC.run`.
-        budget: of all arms and rounds together, in `unit`s.
+        budget: of all arms and rounds together, counted in `unit`.
         step_sizes: h to choose from; None is nine over four decades, up to the largest that is
             stable at the start.
         subsample_sizes: minibatch sizes to choose from, for a model with several subsampled plates

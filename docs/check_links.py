@@ -1,0 +1,56 @@
+"""Check that every link and picture of a built site that points into the site is there.
+
+python docs/check_links.py docs/_build/html
+"""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class Page(HTMLParser):
+    """Collects what a page links to, and the places in it that can be linked to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.anchors.update(v for k in ("id", "name") if (v := values.get(k)))
+        for name in ("href", "src"):
+            if value := values.get(name):
+                self.links.append(value)
+
+
+def main() -> None:
+    root = Path(sys.argv[1]).resolve()
+    pages = {}
+    for path in sorted(root.rglob("*.html")):
+        pages[path] = Page()
+        pages[path].feed(path.read_text(encoding="utf-8"))
+    broken, remote = [], set()
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme == "data":
+                continue
+            if parts.scheme or parts.netloc:
+                remote.add(link)
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            is_there = target.is_file() and target.is_relative_to(root)
+            fragment = unquote(parts.fragment)
+            if is_there and fragment and target in pages:
+                is_there = fragment in pages[target].anchors
+            if not is_there:
+                broken.append(f"{path.relative_to(root)}: {link}")
+    if broken:
+        sys.exit("Links that lead nowhere:\n" + "\n".join(broken))
+    print(f"{len(pages)} pages, no link between them is broken; {len(remote)} lead elsewhere.")
+
+
+if __name__ == "__main__":
+    main()
