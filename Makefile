@@ -9,6 +9,7 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.installed-docs
 VERSIONS := import platform, arviz, jax, numpyro; \
 	print(f"Python {platform.python_version()}, NumPyro {numpyro.__version__}, " \
 	f"JAX {jax.__version__}, ArviZ {arviz.__version__}")
@@ -17,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench papers calibration clean
+.PHONY: help install demo test lint format bench papers calibration docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +71,19 @@ papers: install ## draw the papers' figures beside the exact laws (about 20 minu
 calibration: install ## run untuned kernels on nine models, beside NUTS (about 5 minutes)
 	@$(BIN)/python -m benchmarks.calibration
 
+# Notebooks run anew, as their output depends on the library: NOTEBOOKS=cache runs only those whose
+# text has changed, NOTEBOOKS=off none.
+docs: $(DOCS_STAMP) ## build the documentation, tutorials run (about 8 minutes)
+	@rm -rf docs/_build/html
+	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going docs docs/_build/html
+	@$(BIN)/python docs/check_links.py docs/_build/html
+
+$(DOCS_STAMP): $(STAMP)
+	@echo "Installing what builds the documentation into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable '.[docs,examples]'
+	@touch $@
+
 clean: ## remove virtual environments, caches and build products
-	@rm -rf .venv* .jax_cache build dist *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv* .jax_cache build dist docs/_build
+	@rm -rf *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
