@@ -31,6 +31,8 @@ def main() -> None:
     for path in sorted(root.rglob("*.html")):
         pages[path] = Page()
         pages[path].feed(path.read_text(encoding="utf-8"))
+    if not pages:
+        sys.exit(f"Expected a built site in {root}; got no page.")
     broken, remote = [], set()
     for path, page in pages.items():
         for link in page.links:

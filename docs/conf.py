@@ -31,7 +31,7 @@ exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 nb_execution_mode = os.environ.get("NOTEBOOKS", "force")
 suppress_warnings = ["myst-nb.lexer"] if nb_execution_mode == "off" else []
 nb_execution_cache_path = str(HERE / "_build" / "jupyter_cache")
-nb_execution_timeout = 300
+nb_execution_timeout = 600  # seconds a cell, on a machine that others use too
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
