@@ -40,4 +40,4 @@ def shuffle_rows(key: jax.Array, *arrays: Any) -> Any:
         else np.take(array, np.asarray(order), axis=0)
         for array in arrays
     )
-    return taken if len(taken) > 1 else taken[0]
+    return taken[0] if len(arrays) == 1 else taken

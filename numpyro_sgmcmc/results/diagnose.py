@@ -19,7 +19,7 @@ def diagnose(mcmc: MCMC) -> Diagnosis:
 
     Raises:
         TypeError: where `mcmc` did not run a kernel of this package.
-        ValueError: where it has not run yet.
+        ValueError: where it has not run yet, or at temperature 0.
     """
     kernel = kernel_of(mcmc)
     state: Any = mcmc.last_state

@@ -66,8 +66,16 @@ def diagnosis_of(
 
     Richardson-Romberg's estimates cancel the leading error of its finest walker: what is left of it
     is judged.
+
+    Raises:
+        ValueError: at temperature 0.
     """
     walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
+    if walker.temperature == 0:
+        raise ValueError(
+            "Expected a positive temperature, at which there is a posterior to judge; got 0, which"
+            " makes a point estimate."
+        )
     structure = walker.structure
     posterior, stats = data["posterior"], data["sample_stats"]
     sites = {name: np.asarray(posterior[name]) for name in structure.prototype}
@@ -202,7 +210,9 @@ def _one(draws: np.ndarray) -> tuple[float, float]:
     # Entries that the support fixes (a Cholesky factor's upper triangle) do not move at all.
     if np.ptp(draws) == 0:
         return np.inf, 1.0
-    ess, r_hat = az.ess(draws), az.rhat(draws)
+    # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess, r_hat = az.ess(draws), az.rhat(draws)
     return float(np.asarray(ess)), float(np.asarray(r_hat))
 
 

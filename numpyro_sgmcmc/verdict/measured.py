@@ -82,6 +82,8 @@ def measure(run: Run, key: jax.Array) -> Measured:
     """
     key_gradients, key_noise = jax.random.split(key)
     flat = run.draws.reshape(-1, run.draws.shape[-1])
+    if not np.all(np.isfinite(flat)):  # an underflow on the constrained space, say
+        return _unknown(flat.shape[1])
     weights = run.weights.reshape(-1) / run.weights.sum()
     mean = weights @ flat
     dimension = flat.shape[1]

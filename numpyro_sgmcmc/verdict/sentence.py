@@ -62,11 +62,11 @@ def judged(found: Found) -> tuple[bool, str]:
         fault = check(found)
         if fault is not None:
             return False, f"Not calibrated: {fault}"
+    sd, mean = found.inflation, found.shift
     return True, (
-        "Calibrated: standard deviations within"
-        f" {100 * max(abs(found.inflation[1]), found.noise[1]):.1f} %, means within"
-        f" {abs(found.shift[1]):.2f} standard deviations as far as can be measured;"
-        f" smallest effective sample size {found.ess[1]:,.0f}."
+        f"Calibrated: the worst standard deviation is measured {100 * abs(sd[1]):.1f} % off (Monte"
+        f" Carlo error {100 * sd[2]:.1f} %), the worst mean {abs(mean[1]):.2f} standard deviations"
+        f" ({mean[2]:.2f}); smallest effective sample size {found.ess[1]:,.0f}."
     )
 
 

@@ -5,6 +5,8 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC
 
@@ -167,3 +169,32 @@ def test_discrepancy_knows_right_from_wrong():
     assert discrepancy(draws, draws)[1] > 1e-3  # false-failure rate 1e-3
     assert discrepancy(1.5 * draws, 1.5 * draws)[1] == 0
     assert discrepancy(draws + 0.5, draws + 0.5)[1] == 0
+
+
+def spread_of(y):
+    scale = numpyro.sample("scale", dist.HalfNormal(1.0))
+    with numpyro.plate("rows", y.size, subsample_size=20) as index:
+        numpyro.sample("y", dist.Normal(0.0, scale), obs=y[index])
+
+
+def test_a_run_beyond_the_finite_numbers_is_judged_without_warnings():
+    """A scale that underflows to 0 has no unconstrained value; NumPy's warnings are errors here."""
+    mcmc = MCMC(
+        SGLD(spread_of, 0.05), num_warmup=50, num_samples=100, num_chains=2,
+        chain_method="vectorized", progress_bar=False,
+    )  # fmt: skip
+    mcmc.run(jax.random.key(0), jnp.asarray(np.random.default_rng(0).normal(size=1_000)))
+    found = diagnose(mcmc)
+    assert not found.calibrated
+    assert "diverged" in found.sentence
+    assert found.diverged > 0.5
+    assert np.isnan(found.sites.loc["scale", "sd_error"])
+
+
+def test_a_point_estimate_is_not_judged():
+    mcmc = MCMC(
+        SGLD(linear.model, 1e-4, temperature=0), num_warmup=0, num_samples=5, progress_bar=False
+    )
+    mcmc.run(jax.random.key(0), *DATA, BATCH)
+    with pytest.raises(ValueError, match="Expected a positive temperature"):
+        diagnose(mcmc)
