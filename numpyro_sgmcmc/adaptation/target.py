@@ -29,6 +29,9 @@ ROWS_AT_ONCE = 1_024
 
 BRIEF = {"xla_backend_optimization_level": 0}
 
+FEW_NUMBERS = 300
+"""Up to this dimension a program without optimisation still takes no time worth mentioning."""
+
 MANY_ROWS = 4_096
 """Rows that stand for the whole data where a curvature need not be exact."""
 
@@ -88,6 +91,7 @@ class Target:
                 args, kwargs = rebuild(arrays)
                 return fn(View(self.structure, self.minibatch, args, kwargs), *inputs)
 
+            brief = brief and self.structure.dimension <= FEW_NUMBERS
             self._programs[key] = jax.jit(traced, compiler_options=BRIEF if brief else None)
         return self._programs[key]
 
