@@ -64,7 +64,7 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
         position = target.run(_lbfgs, position)
         return describe(target, position)
     mode = target.run(newton, position)
-    if not isinstance(mode.position, Tracer) and mode.distance < ARRIVED:
+    if not isinstance(mode.position, Tracer) and float(mode.distance) < ARRIVED:
         return mode
     return target.run(newton, target.run(_lbfgs, mode.position))
 
