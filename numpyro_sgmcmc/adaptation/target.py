@@ -63,7 +63,7 @@ class Target:
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
-        if is_traced(inputs):
+        if is_traced((arrays, inputs)):
             # Part of a larger program, which is compiled with options of its own.
             return self._program((key, "inner"), fn, False)(arrays, *inputs)
         compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None

@@ -105,7 +105,8 @@ def prepare(
     assert linear is None or isinstance(linear, AbstractLinearMap)
     given = getattr(choices.gradient, "anchor", None)
     wishes = Wishes(choices.dynamics, gradients, choices.noise_correction, choices.temperature)
-    if given is None and structure.dimension <= DENSE_DIMENSION and not is_traced():
+    traced = is_traced((target.args, target.kwargs))
+    if given is None and structure.dimension <= DENSE_DIMENSION and not traced:
         compile_ahead(target, wishes, linear, transitions, partial(foresee, gradients[0]))
     believed, anchor = _rough(target, key_mode, start, given)
     warmed = warm_up(

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import SGLD, Plain, SGHMCSplit
+from numpyro_sgmcmc import SGLD, FixedPoint, Plain, SGHMCSplit
 from tests.oracles import linear
 from tests.parts.test_warmup import TARGET, target_of
 
@@ -53,3 +53,24 @@ def test_a_larger_minibatch_is_advised_where_noise_limits_the_step_size():
     assert "Noise limits" not in str(kernel.adaptation)
     # Noise is inversely proportional to the minibatch: as much larger a step would then do.
     np.testing.assert_allclose(factor * few.step_size, kernel.adaptation.step_size, rtol=0.05)
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+def test_many_data_sets_are_mapped_over():
+    """Under `vmap` over the data their arrays are traced, and the keys are not."""
+    design, response, scale = (jnp.asarray(x) for x in TARGET.args[:3])
+
+    def first(response):
+        kernel = SGLD(linear.model, 1e-4, gradient=FixedPoint())
+        return kernel.init(KEYS[0], 0, None, (design, response, scale, 20), {}).z["theta"]
+
+    def adapted(response):
+        kernel = SGLD(linear.model, gradient=Plain(), noise_correction=False)
+        return kernel.init(KEYS[0], 0, None, (design, response, scale, 20), {}).step_size
+
+    both = jnp.stack([response, response + 1.0])
+    modes = jax.vmap(first)(both)
+    np.testing.assert_allclose(modes[0], first(response), rtol=1e-3, atol=1e-4)
+    assert (jnp.abs(modes[1] - modes[0]) > 1e-3).any()
+    steps = jax.vmap(adapted)(both)
+    np.testing.assert_allclose(steps[0], adapted(response), rtol=1e-2)
