@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pytest
 from flax import linen, nnx
 from numpyro.contrib.module import random_flax_module, random_nnx_module
 
@@ -58,5 +59,6 @@ def test_linen_network():
     check(linen_model)
 
 
+@pytest.mark.long
 def test_nnx_network():
     check(nnx_model)

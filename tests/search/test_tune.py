@@ -71,6 +71,7 @@ def test_the_best_step_size_of_a_gaussian_is_found():
     assert squared_error(found.step_size, last) < 3 * min(errors)
 
 
+@pytest.mark.long
 def test_the_table_and_what_is_reproducible():
     options = {"budget": 4e6, "subsample_sizes": [5, ROWS]}
     runs = [
