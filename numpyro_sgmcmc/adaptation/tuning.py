@@ -249,6 +249,7 @@ def _least_noisy(
         return gradients[0], Noise(jnp.zeros_like(curvature), DiagonalCorrection(zero))
     best: tuple[AbstractGradient, Noise] | None = None
     for gradient in gradients:
+        # One key for all: estimators are compared on the same minibatches.
         noise = measured_noise(target, key, gradient, preconditioner, anchor, points)
         # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
         # So it does where its noise is below the curvature and does not limit the step size.

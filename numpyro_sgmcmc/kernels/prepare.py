@@ -137,6 +137,7 @@ def _given(
 ) -> Prepared:
     """Return what a kernel with the user's step size needs besides it."""
     preconditioner = choices.preconditioner or Identity()
+    key_points, key_noise, key_friction = jax.random.split(key_tune, 3)
     kind, anchor, believed, correction = choices.noise_correction, None, None, None
     if gradient.needs_anchor or kind:
         mode = _mode(target, key_mode, start, getattr(choices.gradient, "anchor", None))
@@ -145,10 +146,10 @@ def _given(
         if kind:
             assert isinstance(preconditioner, AbstractLinearMap)
             assert isinstance(kind, str)
-            points = laplace(mode).draw(key_tune, POINTS, choices.temperature)
-            noise = measured_noise(target, key_tune, gradient, preconditioner, anchor, points)
+            points = laplace(mode).draw(key_points, POINTS, choices.temperature)
+            noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
             correction = as_correction(kind, noise, choices.temperature)
-    friction = _friction(target, key_tune, start, choices, preconditioner)
+    friction = _friction(target, key_friction, start, choices, preconditioner)
     tuned = Tuned(None, friction, preconditioner, correction)
     return Prepared(gradient, anchor, tuned, believed, None)
 

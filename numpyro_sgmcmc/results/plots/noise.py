@@ -18,7 +18,7 @@ def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
     coordinates). The share is, to first order, the relative excess of the stationary variance:
     below the dashed line at 10 % a standard deviation is less than 5 % too large, and at 1 there is
     as much gradient noise as injected noise. With a noise correction, hollow points are what it
-    takes out of the injected noise, and filled ones what is then left.
+    takes out of the injected noise, and filled ones what is then left, in modulus.
 
     Args:
         data: what `to_inference_data` returned, with its verdict.
