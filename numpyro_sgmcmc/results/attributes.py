@@ -56,8 +56,8 @@ def run_attributes(mcmc: MCMC) -> dict[str, Any]:
 
 
 def _parts(walker: AbstractKernel, tuned: Tuned, step_size: Any) -> dict[str, Any]:
-    schedule: Any = walker._schedule
-    chosen = walker._constant_step_size
+    schedule: Any = walker.step_size
+    chosen = walker.has_constant_step_size
     friction = getattr(walker.dynamics, "friction", None)
     friction = tuned.friction if friction is None else friction
     return {

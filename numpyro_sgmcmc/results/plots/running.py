@@ -47,7 +47,12 @@ def plot_running_mean(
 def draw_running_mean(data: Any, entry: Entry, axes: Any) -> Any:
     """Draw one entry's running mean."""
     values = extrapolated(data, lambda group: draws_of(data, group, entry))
-    weights = weights_of(data)
+    draw_band(axes, values, weights_of(data))
+    return finish(axes, entry.label, "draws of a chain", "mean ± 2 standard errors")
+
+
+def draw_band(axes: Any, values: np.ndarray, weights: np.ndarray) -> None:
+    """Draw the weighted mean of the first draws (chain, draw), its band, and the single chains."""
     length = weights.shape[1]
     counts = np.unique(np.linspace(min(FEWEST_DRAWS, length), length, POINTS).round().astype(int))
     steps = [weighted_mean(values[:, :n], weights[:, :n]) for n in counts]
@@ -59,4 +64,3 @@ def draw_running_mean(data: Any, entry: Entry, axes: Any) -> Any:
         counts, mean - 2 * error, mean + 2 * error, color="C0", alpha=0.3, linewidth=0
     )
     axes.plot(counts, mean, color="C0")
-    return finish(axes, entry.label, "draws of a chain", "mean ± 2 standard errors")

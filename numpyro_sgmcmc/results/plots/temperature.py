@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from numpyro_sgmcmc.results.entries import attributes_of
-from numpyro_sgmcmc.results.estimate import weighted_mean
 from numpyro_sgmcmc.results.plots.canvas import finish, one_axes
-from numpyro_sgmcmc.results.plots.running import FEWEST_DRAWS, POINTS
+from numpyro_sgmcmc.results.plots.running import draw_band
 
 
 def plot_kinetic_temperature(data: Any, *, ax: Any = None) -> Any:
@@ -32,18 +31,7 @@ def plot_kinetic_temperature(data: Any, *, ax: Any = None) -> Any:
         )
     axes = one_axes(ax)
     values = np.asarray(stats["kinetic_temperature"], np.float64)
-    weights = np.ones_like(values)
-    length = values.shape[1]
-    counts = np.unique(np.linspace(min(FEWEST_DRAWS, length), length, POINTS).round().astype(int))
-    steps = [weighted_mean(values[:, :n], weights[:, :n]) for n in counts]
-    mean = np.array([float(step.value) for step in steps])
-    error = np.array([float(step.mcse) for step in steps])
-    by_chain = np.cumsum(values, axis=1) / np.arange(1, length + 1)
-    axes.plot(counts, by_chain[:, counts - 1].T, color="C1", linewidth=0.7, alpha=0.7)
-    axes.fill_between(
-        counts, mean - 2 * error, mean + 2 * error, color="C0", alpha=0.3, linewidth=0
-    )
-    axes.plot(counts, mean, color="C0")
+    draw_band(axes, values, np.ones_like(values))
     target = float(attributes_of(data).get("temperature", 1.0))
     axes.axhline(target, color="C2", linewidth=1, linestyle="--")
     return finish(axes, "Kinetic temperature", "draws of a chain", "p·p / d, and its target")
