@@ -2,6 +2,7 @@
 
 from numpyro_sgmcmc.adaptation.ahead import compile_ahead
 from numpyro_sgmcmc.adaptation.approximation import Approximation, is_sound, laplace, mean_field
+from numpyro_sgmcmc.adaptation.limits import TOLERANCE, suggested_friction, with_friction
 from numpyro_sgmcmc.adaptation.measure import Curvature, Noise, curvatures
 from numpyro_sgmcmc.adaptation.mode import (
     DENSE_DIMENSION,
@@ -13,15 +14,12 @@ from numpyro_sgmcmc.adaptation.mode import (
 )
 from numpyro_sgmcmc.adaptation.target import Target, View, concretely, is_traced
 from numpyro_sgmcmc.adaptation.tuning import (
-    TOLERANCE,
     Adaptation,
     Tuned,
     Wishes,
     as_correction,
     candidate_gradients,
     measured_noise,
-    suggested_friction,
-    with_friction,
 )
 from numpyro_sgmcmc.adaptation.warmup import POINTS, WarmedUp, anchor_at, warm_up
 

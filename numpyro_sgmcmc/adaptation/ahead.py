@@ -1,6 +1,7 @@
 """Compiling the programs of a warm-up in other threads, before they are wanted."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -69,6 +70,7 @@ def compile_ahead(
         window = Window(target, wishes.dynamics, stand_in(gradient), wishes.temperature)
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
-        window.ahead(key, tuned, anchor, position, believed.spread, start, length)
+        keys = jax.eval_shape(partial(jax.random.split, num=(3, WALKERS)), key)
+        window.ahead(keys, tuned, anchor, position, believed.spread, start, length)
         target.ahead(value_and_grad, position)
     finish(anchor, tuned, believed)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.minibatch import AbstractMinibatch, uniform_rows
 from numpyro_sgmcmc.potential import (
     Structure,
     over_whole_data,
@@ -145,11 +145,16 @@ class View:
 
     def draw(self, key: jax.Array) -> Minibatch:
         """Return an independent minibatch."""
-        key_state, key_rows, key_density = jax.random.split(key, 3)
-        plates = self.structure.plates
-        state = self.scheme.init(key_state, plates)
-        indices, _ = self.scheme.draw(key_rows, jnp.zeros((), jnp.int32), plates, state)
-        return Minibatch(indices, key_density if self.structure.is_random else None)
+        plates, is_random = self.structure.plates, self.structure.is_random
+        key, key_density = jax.random.split(key) if is_random else (key, None)
+        first = partial(self.scheme.init, plates=plates)
+        state: Any = jax.eval_shape(first, key)
+        # Random numbers take long to compile: a scheme without a state needs no key for it.
+        if jax.tree.leaves(state):
+            key, key_state = jax.random.split(key)
+            state = first(key_state)
+        indices, _ = self.scheme.draw(key, jnp.zeros((), jnp.int32), plates, state)
+        return Minibatch(indices, key_density)
 
     def many_rows(self, key: jax.Array, rows: int = MANY_ROWS) -> Minibatch:
         """Return all rows of plates that have few, and a large sample of the others' rows."""
@@ -162,7 +167,7 @@ class View:
                 if size <= most:
                     indices[name] = jnp.arange(size)
                 else:
-                    indices[name] = jax.random.randint(k, (most,), 0, size, jnp.int32)
+                    indices[name] = uniform_rows(k, (most,), size)
         return Minibatch(indices, key_density if self.structure.is_random else None)
 
     def over(self, fn: Callable[[Minibatch], Any]) -> Any:

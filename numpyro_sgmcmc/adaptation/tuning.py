@@ -1,13 +1,13 @@
 """Sound values for what the user left open: friction, gradient, noise correction, step size."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from numpyro_sgmcmc.adaptation.limits import TOLERANCE, choose, limits_of
 from numpyro_sgmcmc.adaptation.measure import (
     DENSE_NOISE,
     Curvature,
@@ -21,19 +21,12 @@ from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner
 
-TOLERANCE = 0.1
-"""Relative error of a variance that the chosen step size may cause, half of it by gradient noise:
-5 % of a standard deviation."""
-
 CORRECTED_SHARE = 0.3
 """Largest share of the increment that gradient noise may stand for under a noise correction: that
 share's own relative error, from its measurement, then is what reaches the variance."""
 
 ADVISED_FROM = 2.0
 """Times the minibatch from which on a larger one is advised."""
-
-FRICTION = 1.5
-"""Friction in units of the square root of the mean curvature: near the fastest relaxation."""
 
 CURVATURE_POINTS = 4
 
@@ -114,13 +107,6 @@ class Wishes(NamedTuple):
     temperature: float
 
 
-def with_friction(dynamics: Any, friction: Any) -> Any:
-    """Return the dynamics with this friction where theirs is open."""
-    if getattr(dynamics, "friction", 0.0) is None:
-        return replace(dynamics, friction=friction)
-    return dynamics
-
-
 def tune(
     target: Target,
     key: jax.Array,
@@ -147,39 +133,30 @@ def tune(
     temperature = wishes.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
     curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, brief=True)
-    friction = suggested_friction(curvature, mean, points.shape[1])
-    dynamics = with_friction(wishes.dynamics, friction)
     gradient, noise = _least_noisy(
         target, key_noise, wishes.gradients, preconditioner, anchor, points, curvature
     )
-    unit_heat = dynamics.heating(noise.largest, 1.0) / max(temperature, 1e-30)
-    unit_heat = unit_heat if temperature > 0 else jnp.zeros_like(unit_heat)
-    smooth = dynamics.largest_step_size(curvature, TOLERANCE / 2)
+    limits = limits_of(
+        wishes.dynamics, Curvature(curvature, mean), noise.largest, points.shape[1], temperature
+    )
     correction = None
     if target.minibatch.is_independent:
-        correction = _correction(wishes, noise, smooth * unit_heat)
+        correction = _correction(wishes, noise, limits.share)
     most = TOLERANCE / 2 if correction is None else CORRECTED_SHARE
-    tiny = jnp.finfo(points.dtype).tiny
-    quiet = most / jnp.maximum(unit_heat, tiny)
-    h = caution * jnp.minimum(smooth, quiet)
     slowest = mean if smallest_curvature is None else smallest_curvature
+    chosen = choose(limits, most, caution, slowest)
     return Adaptation(
         gradient=gradient,
-        step_size=h.astype(points.dtype),
-        friction=_as_array(getattr(dynamics, "friction", None), points.dtype),
+        step_size=chosen.step_size.astype(points.dtype),
+        friction=getattr(limits.dynamics, "friction", None),
         curvature=curvature,
         smallest_curvature=smallest_curvature,
         noise=noise.largest,
-        share=h * unit_heat,
+        share=chosen.share,
         correction=correction,
-        relaxation_steps=dynamics.relaxation_steps(slowest, h),
-        batch_factor=jnp.maximum(smooth / quiet, 1.0),
+        relaxation_steps=chosen.relaxation_steps,
+        batch_factor=chosen.batch_factor,
     )
-
-
-def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
-    """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
-    return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:
@@ -282,7 +259,3 @@ def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
         return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
 
     return measure, (gradient_noise, type(gradient))
-
-
-def _as_array(value: Any, dtype: Any) -> jax.Array | None:
-    return None if value is None else jnp.asarray(value, dtype)

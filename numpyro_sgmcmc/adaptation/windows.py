@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.adaptation.approximation import Approximation
+from numpyro_sgmcmc.adaptation.limits import with_friction
 from numpyro_sgmcmc.adaptation.target import Target, View
-from numpyro_sgmcmc.adaptation.tuning import Tuned, with_friction
+from numpyro_sgmcmc.adaptation.tuning import Tuned
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
@@ -70,11 +71,14 @@ class Window:
     ) -> Seen:
         """Return what walkers from `start`, (walkers, d), saw in `length` transitions.
 
-        A walker that would leave the finite numbers is put back at the centre.
+        A walker that would leave the finite numbers is put back at the centre, with the momentum
+        that it began with.
         """
         whiten = _inverse(believed.spread)
         steps = jnp.asarray(length, jnp.int32)
-        inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
+        # Random numbers take long to compile: what is drawn once is drawn here, not in the program.
+        keys = jax.random.split(key, (3, len(start)))
+        inputs = (keys, tuned, anchor, believed.centre, whiten, start, steps)
         return self.target.run(self._run, *inputs, name=self._name)
 
     def ahead(self, *inputs: Any) -> None:
@@ -88,7 +92,7 @@ class Window:
     def _run(
         self,
         view: View,
-        key: jax.Array,
+        keys: jax.Array,
         tuned: Tuned,
         anchor: Anchor,
         centre: jax.Array,
@@ -97,6 +101,7 @@ class Window:
         length: jax.Array,
     ) -> Seen:
         walkers, dimension = start.shape
+        keys_aux, keys_scheme, keys_steps = keys
         dynamics = with_friction(self.dynamics, tuned.friction)
         stepper = Stepper(
             potential=view.potential,
@@ -107,66 +112,61 @@ class Window:
             temperature=self.temperature,
             step_size=lambda count: tuned.step_size,
         )
-        key_aux, key_scheme, key_steps = jax.random.split(key, 3)
+        fresh = partial(dynamics.init, position=centre, temperature=self.temperature)
+        first_aux = jax.vmap(fresh)(keys_aux)
         h = jnp.asarray(tuned.step_size, start.dtype)
         state = self.gradient.init(view, centre, anchor)
 
-        def fresh(key: jax.Array) -> Any:
-            return dynamics.init(key, centre, self.temperature)
-
         def step(
-            position: jax.Array, aux: Any, scheme: Any, key: jax.Array, count: jax.Array
-        ) -> tuple[jax.Array, Any, Any, jax.Array]:
-            key_noise, key_batch, key_again = jax.random.split(key, 3)
+            position: jax.Array, aux: Any, scheme: Any, key: jax.Array, first: Any, count: jax.Array
+        ) -> tuple[jax.Array, Any, Any, jax.Array, jax.Array]:
+            key, key_noise, key_batch = jax.random.split(key, 3)
             walker = Walker(position, aux, state, tuned.preconditioner.init(position, 1.0))
             minibatch, scheme = stepper.minibatch(key_batch, count, scheme)
             increment = stepper.increment(key_noise, position, h)
             moved = stepper.step(walker, minibatch, increment, h)
             back = moved.diverging
             position = jnp.where(back, centre, moved.walker.position)
-            aux = jax.tree.map(
-                lambda a, b: jnp.where(back, a, b), fresh(key_again), moved.walker.aux
-            )
-            return position, aux, scheme, back
+            aux = jax.tree.map(lambda a, b: jnp.where(back, a, b), first, moved.walker.aux)
+            return position, aux, scheme, key, back
 
-        first = length // BURN_IN
+        step = jax.vmap(step, in_axes=(0, 0, 0, 0, 0, None))
+        burnt = length // BURN_IN
         root = sqrt(self.temperature)
 
         def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            position, aux, scheme, means, second, snapshots, bad = carry
-            keys = jax.random.split(jax.random.fold_in(key_steps, count), walkers)
-            position, aux, scheme, back = jax.vmap(step, in_axes=(0, 0, 0, 0, None))(
-                position, aux, scheme, keys, count
-            )
+            position, aux, scheme, keys, means, second, snapshots, bad = carry
+            moved = step(position, aux, scheme, keys, first_aux, count)
+            position, aux, scheme, keys, back = moved
             y = jax.vmap(whiten.apply)(position - centre) / root
-            counts = (count >= first).astype(y.dtype)
+            counts = (count >= burnt).astype(y.dtype)
             means = means + counts * y
             square = y.T @ y if second.ndim == 2 else jnp.sum(y**2, axis=0)
-            place = jnp.clip((count - first) * SNAPSHOTS // (length - first), 0, SNAPSHOTS - 1)
+            place = jnp.clip((count - burnt) * SNAPSHOTS // (length - burnt), 0, SNAPSHOTS - 1)
             snapshots = snapshots.at[place].set(position)
-            return position, aux, scheme, means, second + counts * square, snapshots, bad + back
+            second = second + counts * square
+            return position, aux, scheme, keys, means, second, snapshots, bad + back
 
         is_dense = dimension <= DENSE_COVARIANCE
         carry = (
             start,
-            jax.vmap(fresh)(jax.random.split(key_aux, walkers)),
-            jax.vmap(partial(view.scheme.init, plates=view.plates))(
-                jax.random.split(key_scheme, walkers)
-            ),
+            first_aux,
+            jax.vmap(partial(view.scheme.init, plates=view.plates))(keys_scheme),
+            keys_steps,
             jnp.zeros_like(start),
             jnp.zeros((dimension, dimension) if is_dense else dimension, start.dtype),
             jnp.zeros((SNAPSHOTS, *start.shape), start.dtype),
             jnp.zeros(walkers, jnp.int32),
         )
-        last, _, _, means, second, snapshots, bad = jax.lax.fori_loop(0, length, body, carry)
-        counted = (length - first).astype(start.dtype)
+        last, _, _, _, means, second, snapshots, bad = jax.lax.fori_loop(0, length, body, carry)
+        counted = (length - burnt).astype(start.dtype)
         return Seen(
             means / counted,
             second / (counted * walkers),
             snapshots,
             last,
             jnp.mean(bad / length),
-            length - first,
+            length - burnt,
         )
 
 

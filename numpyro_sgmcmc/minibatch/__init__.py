@@ -3,6 +3,7 @@
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
 from numpyro_sgmcmc.minibatch.reshuffled import ReshuffledMinibatch
+from numpyro_sgmcmc.minibatch.rows import uniform_rows
 from numpyro_sgmcmc.minibatch.shuffle import shuffle_rows
 from numpyro_sgmcmc.minibatch.sweep import SweepMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
@@ -14,4 +15,5 @@ __all__ = [
     "SweepMinibatch",
     "UniformMinibatch",
     "shuffle_rows",
+    "uniform_rows",
 ]

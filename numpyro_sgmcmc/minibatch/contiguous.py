@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.rows import uniform_rows
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
 from numpyro_sgmcmc.types import Indices, Plate
 
@@ -36,6 +37,6 @@ class ContiguousMinibatch(AbstractMinibatch):
 
 
 def _block(key: jax.Array, plate: Plate) -> jax.Array:
-    start = jax.random.randint(key, (), 0, plate.size)
+    start = uniform_rows(key, (), plate.size)
     rows = start + jnp.arange(plate.subsample_size)
     return jnp.where(rows >= plate.size, rows - plate.size, rows)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.rows import uniform_rows
 from numpyro_sgmcmc.types import Indices, Plate
 
 
@@ -43,7 +44,7 @@ def split_by_plate(key: jax.Array, count: int) -> list[jax.Array]:
 
 
 def _with_replacement(key: jax.Array, plate: Plate) -> jax.Array:
-    return jax.random.randint(key, (plate.subsample_size,), 0, plate.size, jnp.int32)
+    return uniform_rows(key, (plate.subsample_size,), plate.size)
 
 
 def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
@@ -61,7 +62,7 @@ def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         key, rows, clash = carry
         key, subkey = jax.random.split(key)
-        fresh = jax.random.randint(subkey, (count,), 0, size, jnp.int32)
+        fresh = uniform_rows(subkey, (count,), size)
         rows = jnp.where(clash, fresh, rows)
         return key, rows, _later_copies(rows)
 

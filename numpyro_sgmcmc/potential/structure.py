@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
+from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
-from numpyro.distributions.transforms import IdentityTransform
+from numpyro.distributions.transforms import IdentityTransform, Transform
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
@@ -51,6 +52,8 @@ class Structure:
         observed: names of the observed sites, `factor` sites left out.
         bounded: latent sites whose constrained values can overflow where the position does not.
         dims: names of dimensions of each site's value, by the plates that they stand for.
+        transforms: from unconstrained to constrained values, by latent site, where they are the
+            same at every position and no other site follows from the latent ones; else None.
     """
 
     model: Callable
@@ -64,6 +67,7 @@ class Structure:
     observed: tuple[str, ...]
     bounded: tuple[str, ...]
     dims: dict[str, list[str | None]]
+    transforms: dict[str, Transform] | None
 
     @property
     def dimension(self) -> int:
@@ -81,6 +85,8 @@ class Structure:
 
         Deterministic sites that depend on the minibatch have no value of their own: left out.
         """
+        if self.transforms is not None:
+            return {name: jnp.asarray(self.transforms[name](z)) for name, z in position.items()}
         args, kwargs = as_jax_arrays(args, kwargs)
         key = jax.random.key(0) if self.is_random else None
         model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
@@ -141,15 +147,16 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
     for name, site in latent.items():
         _check_latent(name, site, plates)
     given = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED or n in latent}
-    free = {
-        name: jnp.asarray(biject_to(site["fn"].support).inv(site["value"]))
-        for name, site in latent.items()
-    }
+    transforms = {name: biject_to(site["fn"].support) for name, site in latent.items()}
+    free = {name: jnp.asarray(transforms[name].inv(site["value"])) for name, site in latent.items()}
     prototype = {name: np.zeros(value.shape, value.dtype) for name, value in free.items()}
     indices = {name: trace[name]["value"] for name in plates}
     is_random = _asks_for_keys(model, given, indices, args, kwargs)
     _, unravel = ravel_pytree(prototype)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
+    dependent = _dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
+    follows = len(deterministic) > len(dependent)
+    follows |= any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(transforms))
     return Structure(
         model=model,
         fixed={},
@@ -158,20 +165,17 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         plates=plates,
         groups=_groups(trace, plates),
         is_random=is_random,
-        minibatch_sites=frozenset(
-            _dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
-        ),
+        minibatch_sites=frozenset(dependent),
         observed=tuple(
             name
             for name, site in trace.items()
             if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
         ),
         bounded=tuple(
-            name
-            for name, site in latent.items()
-            if not isinstance(biject_to(site["fn"].support), IdentityTransform)
+            name for name in latent if not isinstance(transforms[name], IdentityTransform)
         ),
         dims=_dims(trace),
+        transforms=None if follows else transforms,
     )
 
 

@@ -1,7 +1,7 @@
 """Exact sums over the whole data set, in blocks of bounded memory."""
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -47,26 +47,60 @@ def _mean_over_blocks(
     if not plates:
         return fn(indices)
     (name, (size, _)), *others = plates
-    rows = min(rows, size)
+    blocks = blocks_of(size, rows)
 
-    def at(block: jax.Array) -> Result:
+    def at(block: jax.Array, share: Any) -> Result:
         value = _mean_over_blocks(others, rows, indices | {name: block}, fn)
-        return jax.tree.map(lambda x: (block.shape[0] / size) * x, value)
+        return jax.tree.map(lambda x: share * x, value)
 
+    every = jnp.arange(blocks.rows)
+    if blocks.whole == 1 and len(blocks.counted) == 1:
+        return at(every, 1.0)
+    counted, shares = jnp.asarray(blocks.counted), jnp.asarray(blocks.shares)
+
+    def nth(block: jax.Array) -> Result:
+        kind = jnp.maximum(block - (blocks.whole - 1), 0)
+        first = jnp.minimum(block, blocks.whole) * blocks.rows
+        return at(first + every % counted[kind], shares[kind])
+
+    nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(nth, 0))
+    count = blocks.whole + len(blocks.counted) - 1
+    return jax.lax.fori_loop(0, count, lambda block, total: _add(total, nth(block)), nothing)
+
+
+class Blocks(NamedTuple):
+    """Blocks of one size that make up a plate.
+
+    Attributes:
+        rows: indices in each block.
+        whole: blocks of as many different rows.
+        counted: different rows in a whole block, and in each of those that repeat rows.
+        shares: what the mean over each of these kinds of blocks counts in the mean over the plate.
+    """
+
+    rows: int
+    whole: int
+    counted: list[int]
+    shares: list[float]
+
+
+def blocks_of(size: int, most: int) -> Blocks:
+    """Return the blocks that a plate is cut into, each of at most `most` indices.
+
+    One shape for all, so that the model stands once in a program, also where the size has no
+    divisor: the l rows that are left fill a block by repetition. With r = q l + e indices in it,
+    its mean M counts the first e rows once too often, so the mean L over the l rows has
+    l L = (r M - e E) / q; the mean E over those e rows is found in the same way, until e = 0.
+    """
+    rows = -(-size // -(-size // most))
     whole, left = divmod(size, rows)
-    totals = [at(jnp.arange(size - left, size))] if left else []
-    if whole == 1:
-        totals.append(at(jnp.arange(rows)))
-    else:
-        first = jax.tree.map(
-            lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(at, jnp.arange(rows))
-        )
-
-        def body(block: jax.Array, total: Result) -> Result:
-            return _add(total, at(block * rows + jnp.arange(rows)))
-
-        totals.append(jax.lax.fori_loop(0, whole, body, first))
-    return _add(*totals)
+    counted, shares, share = [rows], [rows / size], 1.0
+    while left:
+        times, more = divmod(rows, left)
+        counted.append(left)
+        shares.append(share * rows / (times * size))
+        share, left = -share / times, more
+    return Blocks(rows, whole, counted, shares)
 
 
 def _add(*trees: Result) -> Result:

@@ -126,12 +126,20 @@ def test_a_walker_that_leaves_the_finite_numbers_comes_back():
 
 
 def test_a_mean_field_fit_of_a_gaussian():
-    """Reverse Kullback-Leibler: the exact mean, and variances 1 / H_ii."""
-    found = mean_field(TARGET, jax.random.key(0), jnp.zeros(3))
+    """Reverse Kullback-Leibler: the exact mean, and variances 1 / H_ii.
+
+    Adam's last, small steps leave some of the minibatches' noise: t tests over 16 keys, at 5
+    standard errors (false failures: 6 x 1.6e-4).
+    """
+    keys = jax.random.split(jax.random.key(0), 16)
+    fits = [mean_field(TARGET, key, jnp.zeros(3)) for key in keys]
     scale = 1 / np.sqrt(np.diag(EXACT.hessian))
-    # What Adam's last, small steps leave of the minibatches' noise.
-    np.testing.assert_allclose((found.centre - EXACT.mode) / scale, 0.0, atol=0.3)
-    np.testing.assert_allclose(found.spread.scale / scale, 1.0, atol=0.1)
+    for errors in (
+        np.array([(fit.centre - EXACT.mode) / scale for fit in fits]),
+        np.array([np.log(fit.spread.scale / scale) for fit in fits]),
+    ):
+        standard_error = errors.std(0, ddof=1) / np.sqrt(len(keys))
+        assert np.all(np.abs(errors.mean(0)) < 5 * standard_error)
 
 
 def hierarchy(y, groups=8):

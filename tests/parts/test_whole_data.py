@@ -9,6 +9,7 @@ import pytest
 from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc.potential import over_whole_data, read_structure, stochastic_potential
+from numpyro_sgmcmc.potential.whole_data import blocks_of
 from numpyro_sgmcmc.types import Minibatch
 
 KEYS = jax.random.split(jax.random.key(3), 2)
@@ -72,3 +73,30 @@ def test_blocks_are_bounded():
     over_whole_data(structure, note, 9)
     assert max(s["a"] * s["b"] for s in sizes) <= 9
     assert max(s["rows"] for s in sizes) <= 9
+
+
+@pytest.mark.parametrize("size", [1, 9, 10, 97, 1_009, 30_011])
+def test_blocks_of_one_shape_make_up_any_plate(size):
+    blocks = blocks_of(size, 1_000)
+    assert blocks.rows <= min(size, 1_000)
+    assert blocks.whole * blocks.rows + [*blocks.counted, 0][1] == size
+    weights = np.zeros(size)
+    every = np.arange(blocks.rows)
+    for block in range(blocks.whole + len(blocks.counted) - 1):
+        kind = max(block - blocks.whole + 1, 0)
+        rows = min(block, blocks.whole) * blocks.rows + every % blocks.counted[kind]
+        np.add.at(weights, rows, blocks.shares[kind] / blocks.rows)
+    np.testing.assert_allclose(weights, 1 / size, rtol=1e-12)
+
+
+@pytest.mark.parametrize("block_size", range(1, 14))
+def test_a_pass_holds_the_model_once(block_size):
+    structure = read_structure(one, (2,), {})
+    shapes = []
+
+    def note(rows):
+        shapes.append(rows["rows"].shape)
+        return jnp.zeros(())
+
+    over_whole_data(structure, note, block_size)
+    assert len(shapes) == 1

@@ -1,0 +1,79 @@
+"""What curvature and gradient noise leave of a step size, and the friction that suits them."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.adaptation.measure import Curvature
+
+TOLERANCE = 0.1
+"""Relative error of a variance that the chosen step size may cause, half of it by gradient noise:
+5 % of a standard deviation."""
+
+FRICTION = 1.5
+"""Friction in units of the square root of the mean curvature: near the fastest relaxation."""
+
+
+class Limits(NamedTuple):
+    """Dynamics with their friction, heating at h = 1, the largest smooth h, heating there."""
+
+    dynamics: Any
+    unit_heat: jax.Array
+    smooth: jax.Array
+    share: jax.Array
+
+
+class Chosen(NamedTuple):
+    """The numbers of `Adaptation` that follow from the limits."""
+
+    step_size: jax.Array
+    share: jax.Array
+    relaxation_steps: jax.Array
+    batch_factor: jax.Array
+
+
+# Programs of a few numbers: one by one, their operations take longer to compile.
+@partial(jax.jit, static_argnames=("dimension", "temperature"))
+def limits_of(
+    dynamics: Any, curvature: Curvature, noise: jax.Array, dimension: int, temperature: float
+) -> Limits:
+    """Return what curvature and gradient noise allow dynamics to do, their friction filled in."""
+    friction = suggested_friction(curvature.largest, curvature.mean, dimension)
+    friction = _as_array(getattr(with_friction(dynamics, friction), "friction", None), noise.dtype)
+    dynamics = dynamics if friction is None else replace(dynamics, friction=friction)
+    heat = dynamics.heating(noise, 1.0)
+    heat = heat / temperature if temperature > 0 else jnp.zeros_like(heat)
+    smooth = dynamics.largest_step_size(curvature.largest, TOLERANCE / 2)
+    return Limits(dynamics, heat, smooth, smooth * heat)
+
+
+@jax.jit
+def choose(limits: Limits, most: Any, caution: Any, slowest: jax.Array) -> Chosen:
+    """Return the largest step size whose share of heating is at most `most`, times `caution`."""
+    quiet = most / jnp.maximum(limits.unit_heat, jnp.finfo(limits.unit_heat.dtype).tiny)
+    h = caution * jnp.minimum(limits.smooth, quiet)
+    return Chosen(
+        step_size=h,
+        share=h * limits.unit_heat,
+        relaxation_steps=limits.dynamics.relaxation_steps(slowest, h),
+        batch_factor=jnp.maximum(limits.smooth / quiet, 1.0),
+    )
+
+
+def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
+    """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
+    return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
+
+
+def with_friction(dynamics: Any, friction: Any) -> Any:
+    """Return the dynamics with this friction where theirs is open."""
+    if getattr(dynamics, "friction", 0.0) is None:
+        return replace(dynamics, friction=friction)
+    return dynamics
+
+
+def _as_array(value: Any, dtype: Any) -> jax.Array | None:
+    return None if value is None else jnp.asarray(value, dtype)
