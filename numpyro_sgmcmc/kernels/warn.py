@@ -13,7 +13,14 @@ from numpyro_sgmcmc.potential import Structure
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:
-    """Warn where deterministic sites depend on the minibatch, and so have no value of their own."""
+    """Warn where deterministic sites depend on the minibatch, or are too costly for a step."""
+    if structure.costly_sites:
+        names = ", ".join(map(repr, sorted(structure.costly_sites)))
+        warn_user(
+            f"Deterministic site(s) {names} take a pass over the data at each draw and are left out"
+            " of the draws. For their values run `numpyro.infer.Predictive(model, draws,"
+            f" return_sites=[{names}])` afterwards, on as many draws as you need."
+        )
     if structure.minibatch_sites:
         names = ", ".join(map(repr, sorted(structure.minibatch_sites)))
         warn_user(

@@ -19,7 +19,7 @@ from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
 from numpyro_sgmcmc.potential.arguments import as_jax_arrays
-from numpyro_sgmcmc.potential.dependence import depends_on
+from numpyro_sgmcmc.potential.deterministic import costly_sites, dependent_sites
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
 
@@ -49,6 +49,7 @@ class Structure:
         groups: names of plates, those in one group share a site.
         is_random: whether the density itself draws random numbers.
         minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
+        costly_sites: deterministic sites whose value at a draw takes a pass over the data.
         observed: names of the observed sites, `factor` sites left out.
         bounded: latent sites whose constrained values can overflow where the position does not.
         dims: names of dimensions of each site's value, by the plates that they stand for.
@@ -64,6 +65,7 @@ class Structure:
     groups: tuple[tuple[str, ...], ...]
     is_random: bool
     minibatch_sites: frozenset[str]
+    costly_sites: frozenset[str]
     observed: tuple[str, ...]
     bounded: tuple[str, ...]
     dims: dict[str, list[str | None]]
@@ -83,7 +85,8 @@ class Structure:
     ) -> dict[str, jax.Array]:
         """Return one draw's constrained latent sites and its deterministic sites.
 
-        Deterministic sites that depend on the minibatch have no value of their own: left out.
+        Left out are deterministic sites that depend on the minibatch, which have no value of their
+        own, and those that take a pass over the data, which no step may.
         """
         if self.transforms is not None:
             return {name: jnp.asarray(self.transforms[name](z)) for name, z in position.items()}
@@ -91,7 +94,8 @@ class Structure:
         key = jax.random.key(0) if self.is_random else None
         model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
-        return {name: value for name, value in sites.items() if name not in self.minibatch_sites}
+        dropped = self.minibatch_sites | self.costly_sites
+        return {name: value for name, value in sites.items() if name not in dropped}
 
     def can_be_constrained(
         self, position: dict[str, jax.Array], args: tuple, kwargs: dict
@@ -154,8 +158,10 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
     is_random = _asks_for_keys(model, given, indices, args, kwargs)
     _, unravel = ravel_pytree(prototype)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
-    dependent = _dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
-    follows = len(deterministic) > len(dependent)
+    dependent = dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
+    own = [name for name in deterministic if name not in dependent]
+    costly = costly_sites(model, given, indices, plates, latent, own, args, kwargs)
+    follows = len(own) > len(costly)
     follows |= any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(transforms))
     return Structure(
         model=model,
@@ -166,6 +172,7 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         groups=_groups(trace, plates),
         is_random=is_random,
         minibatch_sites=frozenset(dependent),
+        costly_sites=frozenset(costly),
         observed=tuple(
             name
             for name, site in trace.items()
@@ -283,25 +290,3 @@ def _asks_for_keys(
     watcher = keys_used(minibatched(handlers.substitute(model, data=values), indices))
     jax.eval_shape(lambda: (handlers.seed(watcher, jax.random.key(0))(*args, **kwargs), 0)[1])
     return watcher.any
-
-
-def _dependent_sites(
-    model: Callable,
-    values: dict[str, Any],
-    indices: dict[str, Any],
-    is_random: bool,
-    names: list[str],
-    args: tuple,
-    kwargs: dict,
-) -> list[str]:
-    if not names or not (indices or is_random):
-        return []
-
-    def deterministic(minibatch: Any) -> dict[str, Any]:
-        drawn, key = minibatch
-        bound = with_minibatch(model, values, drawn, key)
-        trace = handlers.trace(bound).get_trace(*args, **kwargs)
-        return {name: trace[name]["value"] for name in names}
-
-    key = jax.random.key(0) if is_random else None
-    return [name for name, yes in depends_on(deterministic, (indices, key)).items() if yes]
