@@ -18,6 +18,7 @@ from numpyro_sgmcmc.kernels import (
 from numpyro_sgmcmc.minibatch import (
     ContiguousMinibatch,
     ReshuffledMinibatch,
+    SharedMinibatch,
     SweepMinibatch,
     UniformMinibatch,
     shuffle_rows,
@@ -73,6 +74,7 @@ __all__ = [
     "RichardsonRomberg",
     "SGHMCSplit",
     "Search",
+    "SharedMinibatch",
     "Splitting",
     "SweepMinibatch",
     "UniformMinibatch",

@@ -18,6 +18,7 @@ from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, concretel
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.first import FirstStates
 from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
@@ -240,7 +241,7 @@ class AbstractKernel(MCMCKernel, ABC):
             gradient=self.renewed(state.gradient, state.z, state, model_args, model_kwargs)
         )
         advance = partial(self._advance, args=model_args, kwargs=model_kwargs)
-        return advance(state) if is_prng_key(state.rng_key) else jax.vmap(advance)(state)
+        return over_chains(advance, state, self._minibatch)
 
     def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
         """Return the map from unconstrained values to constrained and deterministic sites."""

@@ -14,6 +14,7 @@ from numpyro.util import is_prng_key
 from numpyro_sgmcmc.adaptation import Adaptation
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.sghmc import SGHMC
 from numpyro_sgmcmc.kernels.sgld import SGLD
 from numpyro_sgmcmc.kernels.state import Companion, RichardsonRombergState
@@ -110,7 +111,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
             gradient = renewed(state.middle.gradient, state.z_middle)
             state = state._replace(middle=state.middle._replace(gradient=gradient))
         advance = partial(self._advance, args=model_args, kwargs=model_kwargs)
-        return advance(state) if is_prng_key(state.rng_key) else jax.vmap(advance)(state)
+        return over_chains(advance, state, self.kernel.scheme)
 
     def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
         """Return the map from unconstrained values to constrained and deterministic sites."""

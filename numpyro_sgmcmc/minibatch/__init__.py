@@ -4,6 +4,7 @@ from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
 from numpyro_sgmcmc.minibatch.reshuffled import ReshuffledMinibatch
 from numpyro_sgmcmc.minibatch.rows import uniform_rows
+from numpyro_sgmcmc.minibatch.shared import SharedMinibatch
 from numpyro_sgmcmc.minibatch.shuffle import shuffle_rows
 from numpyro_sgmcmc.minibatch.sweep import SweepMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
@@ -12,6 +13,7 @@ __all__ = [
     "AbstractMinibatch",
     "ContiguousMinibatch",
     "ReshuffledMinibatch",
+    "SharedMinibatch",
     "SweepMinibatch",
     "UniformMinibatch",
     "shuffle_rows",

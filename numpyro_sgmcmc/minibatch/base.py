@@ -16,9 +16,11 @@ class AbstractMinibatch(ABC):
     Attributes:
         is_independent: whether a minibatch says nothing of the next. Within an epoch the noise of
             one makes up for that of the others.
+        is_shared: whether vectorised chains all see the first one's minibatch.
     """
 
     is_independent: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> Any:

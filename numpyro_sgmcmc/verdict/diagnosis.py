@@ -88,7 +88,8 @@ def diagnosis_of(
         measured = _extrapolated(measure(run, jax.random.key(0)), kernel.levels)
     else:
         measured = measure(run, jax.random.key(0))
-    ess, r_hat = _convergence(posterior, list(sites))
+    together = walker.scheme.is_shared and np.ndim(state.i) == 1
+    ess, r_hat = _convergence(posterior, list(sites), together)
     table = _table(structure, measured, ess, r_hat)
     diverged = float(np.mean(np.asarray(stats["diverging"])))
     least = np.array([ess[name] for name in table.index])
@@ -194,26 +195,41 @@ def _extrapolated(measured: Measured, levels: int) -> Measured:
     )
 
 
-def _convergence(posterior: Any, names: list[str]) -> tuple[dict, dict]:
-    """Return each site's smallest effective sample size and largest R-hat, by ArviZ."""
+def _convergence(posterior: Any, names: list[str], together: bool) -> tuple[dict, dict]:
+    """Return each site's smallest effective sample size and largest R-hat, by ArviZ.
+
+    Chains that go together, on shared minibatches, are not independent: see `_effective`.
+    """
     ess, r_hat = {}, {}
     for name in names:
         array = np.asarray(posterior[name], np.float64)
         columns = array.reshape(*array.shape[:2], -1)
-        each = [_one(columns[..., i]) for i in range(columns.shape[-1])]
+        each = [_one(columns[..., i], together) for i in range(columns.shape[-1])]
         ess[name] = min(one[0] for one in each) if each else np.nan
         r_hat[name] = max(one[1] for one in each) if each else np.nan
     return ess, r_hat
 
 
-def _one(draws: np.ndarray) -> tuple[float, float]:
+def _one(draws: np.ndarray, together: bool) -> tuple[float, float]:
     # Entries that the support fixes (a Cholesky factor's upper triangle) do not move at all.
     if np.ptp(draws) == 0:
         return np.inf, 1.0
     # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
     with np.errstate(divide="ignore", invalid="ignore"):
         ess, r_hat = az.ess(draws), az.rhat(draws)
-    return float(np.asarray(ess)), float(np.asarray(r_hat))
+        ess = _effective(draws) if together else float(np.asarray(ess))
+    return ess, float(np.asarray(r_hat))
+
+
+def _effective(draws: np.ndarray) -> float:
+    """Return how many independent draws have a mean as precise as that of dependent chains.
+
+    The mean over chains, at each iteration, is one series: its variance holds whatever the chains
+    have in common.
+    """
+    mean = draws.mean(0)
+    alone = float(np.asarray(az.ess(mean[None], method="mean")))
+    return alone * draws.var() / mean.var()
 
 
 def _kinetic_temperature(stats: Any) -> tuple[float, float]:
