@@ -4,11 +4,11 @@ from abc import ABC
 from collections.abc import Callable
 from copy import copy
 from functools import partial
+from time import perf_counter
 from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
@@ -20,10 +20,11 @@ from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.first import FirstStates
-from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits
+from numpyro_sgmcmc.kernels.keys import noticed, settled
+from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits, tuned_or
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
 from numpyro_sgmcmc.kernels.renewal import renewed
-from numpyro_sgmcmc.kernels.start import check_params, check_start, checked_start
+from numpyro_sgmcmc.kernels.start import check_params, check_starts, checked_start
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
@@ -214,8 +215,10 @@ class AbstractKernel(MCMCKernel, ABC):
             TypeError: where arguments of the model are missing, or `init_params` is no dict.
             ValueError: where the model, the data, `init_params` or the start cannot be sampled.
         """
+        began = perf_counter()
         kwargs = {} if model_kwargs is None else model_kwargs
         target = self._bind_target(model_args, kwargs)
+        self.began.append(began)
         structure = target.structure
         single = is_prng_key(rng_key)
         if init_params is not None:
@@ -229,10 +232,8 @@ class AbstractKernel(MCMCKernel, ABC):
         state, finite = first.run(
             prepared.anchor, prepared.tuned, prepared.believed, rng_key, init_params
         )
-        if structure.dimension and not isinstance(finite, Tracer):
-            worst = 0 if single else int(jnp.argmin(finite))
-            z = state.z if single else jax.tree.map(lambda x: x[worst], state.z)
-            check_start(target, ravel_pytree(z)[0], bool(jnp.all(finite)), bad_arguments)
+        if structure.dimension:
+            check_starts(target, state.z, finite, bad_arguments)
         return state
 
     def sample(self, state: SGMCMCState, model_args: tuple, model_kwargs: dict) -> SGMCMCState:
@@ -264,14 +265,8 @@ class AbstractKernel(MCMCKernel, ABC):
             plates=structure.plates,
             is_random=structure.is_random,
             temperature=self._temperature,
-            step_size=self._step_size(tuned),
+            step_size=tuned_or(self._schedule, tuned.step_size),
         )
-
-    def _step_size(self, tuned: Tuned) -> Callable[[Any], Any]:
-        if tuned.step_size is not None:
-            return lambda count: tuned.step_size
-        assert self._schedule is not None
-        return self._schedule
 
     def renewed(
         self, gradient_state: Any, z: dict[str, jax.Array], state: Any, args: tuple, kwargs: dict
@@ -288,9 +283,11 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what the user chose; what was compiled for data is made again by `init`."""
-        return self.__dict__ | {"_target": None, "_prepared": None, "_key_of_target": None}
+        fresh = {"_target": None, "_prepared": None, "_key_of_target": None, "began": []}
+        return self.__dict__ | fresh
 
     def _reset(self) -> None:
+        self.began: list[float] = []  # times, by `perf_counter`, at which `init` was called
         self._target: Target | None = None
         self._prepared: Prepared | None = None
         self._key_of_target: Any = None
@@ -355,6 +352,7 @@ class AbstractKernel(MCMCKernel, ABC):
         stepper = self.stepper(args, kwargs, state.tuned)
         position = ravel_pytree(state.z)[0]
         walker = start = Walker(position, state.aux, state.gradient, state.preconditioner)
+        state = noticed(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
         if self._num_steps == 1:
@@ -376,8 +374,9 @@ class AbstractKernel(MCMCKernel, ABC):
         return self.measured(state)
 
     def measured(self, state: Any) -> Any:
-        """Return the state of one chain with the kinetic temperature of its momentum."""
-        return state._replace(kinetic_temperature=self._dynamics.kinetic_temperature(state.aux))
+        """Return the state of one chain after an iteration, its momentum's temperature measured."""
+        kinetic_temperature = self._dynamics.kinetic_temperature(state.aux)
+        return settled(state._replace(kinetic_temperature=kinetic_temperature))
 
     def _transition(
         self, stepper: Stepper, s: Any, carry: tuple[SGMCMCState, Walker]

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.adaptation import Approximation, Target, Tuned, View, with_friction
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.kernels.keys import given_to_init
 from numpyro_sgmcmc.kernels.start import draw_start, flatten_params, is_finite_start
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
@@ -69,7 +70,7 @@ class FirstStates:
         key: jax.Array,
         init_params: dict[str, Any] | None,
     ) -> tuple[SGMCMCState, jax.Array]:
-        key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
+        own_key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
         structure = view.structure
         position, finite = self._start(view, believed, key_start, key_check, init_params)
         dynamics = with_friction(self.dynamics, tuned.friction)
@@ -79,7 +80,7 @@ class FirstStates:
         state = SGMCMCState(
             i=jnp.zeros((), jnp.int32),
             z=structure.unravel(position),
-            rng_key=key,
+            rng_key=own_key,
             step_size=jnp.asarray(h, real),
             weight=jnp.zeros((), real),
             potential_energy=jnp.zeros((), real),
@@ -91,6 +92,7 @@ class FirstStates:
             tuned=tuned,
             preconditioner=tuned.preconditioner.init(position, self.temperature),
             kinetic_temperature=dynamics.kinetic_temperature(aux),
+            given_keys=given_to_init(key, own_key),
         )
         return state, finite
 

@@ -63,5 +63,13 @@ def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
     return partial(_constant, value)
 
 
+def tuned_or(schedule: Callable[[Any], Any] | None, tuned: Any) -> Callable[[Any], Any]:
+    """Return the step size that was chosen, a number, as a function; else the user's."""
+    if tuned is not None:
+        return lambda count: tuned
+    assert schedule is not None
+    return schedule
+
+
 def _constant(value: float, count: Any) -> float:
     return value

@@ -15,6 +15,7 @@ from numpyro_sgmcmc.adaptation import Adaptation
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.chains import over_chains
+from numpyro_sgmcmc.kernels.keys import noticed, settled
 from numpyro_sgmcmc.kernels.sghmc import SGHMC
 from numpyro_sgmcmc.kernels.sgld import SGLD
 from numpyro_sgmcmc.kernels.state import Companion, RichardsonRombergState
@@ -93,7 +94,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         keys = split(state.rng_key)
         first = [self._companion(state, key) for key in keys[1:]]
         state = RichardsonRombergState(
-            *state._replace(rng_key=keys[0]),
+            *settled(state._replace(rng_key=keys[0])),
             z_halfway=state.z,
             z_coarse=state.z,
             coarse=first[0],
@@ -131,6 +132,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         self, state: RichardsonRombergState, args: tuple, kwargs: dict
     ) -> RichardsonRombergState:
         stepper = self.kernel.stepper(args, kwargs, state.tuned)
+        state = noticed(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
         start = (_unpack(state), ravel_pytree(state.z_halfway)[0])

@@ -152,6 +152,24 @@ def check_start(
     )
 
 
+def check_starts(
+    target: Target, starts: dict[str, Any], finite: Any, bad_arguments: list[str]
+) -> None:
+    """Refuse the worst of the chains' starts (or the one) where it is not finite.
+
+    While JAX traces there is no number to judge by.
+
+    Raises:
+        ValueError: where it is not finite; see `check_start`.
+    """
+    if isinstance(finite, Tracer):
+        return
+    sound = np.asarray(finite)
+    worst = int(np.argmin(sound))
+    start = jax.tree.map(lambda z: z[worst], starts) if sound.ndim else starts
+    check_start(target, ravel_pytree(start)[0], bool(sound.all()), bad_arguments)
+
+
 def checked_start(
     target: Target,
     key: jax.Array,

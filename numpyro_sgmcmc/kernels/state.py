@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 
 from numpyro_sgmcmc.adaptation import Tuned
+from numpyro_sgmcmc.kernels.keys import GivenKeys
 
 
 class SGMCMCState(NamedTuple):
@@ -25,6 +26,7 @@ class SGMCMCState(NamedTuple):
         tuned: the numbers that the kernel runs with.
         preconditioner: the preconditioner's state.
         kinetic_temperature: p . p / d of the momentum, whose mean is T; None without momentum.
+        given_keys: keys that the chain was given from outside.
     """
 
     i: jax.Array
@@ -41,6 +43,7 @@ class SGMCMCState(NamedTuple):
     tuned: Tuned
     preconditioner: Any
     kinetic_temperature: jax.Array | None
+    given_keys: GivenKeys
 
 
 class RichardsonRombergState(NamedTuple):
@@ -68,6 +71,7 @@ class RichardsonRombergState(NamedTuple):
     tuned: Tuned
     preconditioner: Any
     kinetic_temperature: jax.Array | None
+    given_keys: GivenKeys
     z_halfway: dict[str, jax.Array]
     z_coarse: dict[str, jax.Array]
     coarse: "Companion"

@@ -3,11 +3,13 @@
 import platform
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
+from time import perf_counter
 from typing import Any
 
 import arviz as az
 import jax
 import numpy as np
+from jax.random import key_impl
 from numpyro.infer import MCMC
 
 import numpyro_sgmcmc
@@ -19,10 +21,8 @@ PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
 
 
 def run_attributes(mcmc: MCMC) -> dict[str, Any]:
-    """Return what it takes to run the same again: numbers and words that files can hold.
-
-    The key and the wall time are not among them: NumPyro's `MCMC` keeps neither.
-    """
+    """Return what it takes to run the same again: numbers and words that files can hold."""
+    wall_time = _wall_time(mcmc)
     sampler: Any = mcmc.sampler
     walker: AbstractKernel = sampler
     if isinstance(sampler, AbstractRichardsonRomberg):
@@ -50,6 +50,8 @@ def run_attributes(mcmc: MCMC) -> dict[str, Any]:
         "num_warmup": mcmc.num_warmup,
         "num_samples": mcmc.num_samples,
         "thinning": mcmc.thinning,
+        **_keys(state),
+        **wall_time,
         **_cost(mcmc, sampler, walker, int(first.i)),
         **_tuned(walker),
     }
@@ -70,6 +72,32 @@ def _parts(walker: AbstractKernel, tuned: Tuned, step_size: Any) -> dict[str, An
         **({"step_size": float(step_size)} if chosen else {}),
         **({} if friction is None else {"friction": float(friction)}),
     }
+
+
+def _wall_time(mcmc: MCMC) -> dict[str, float]:
+    """Return the seconds since the kernel's `init` was called, when the results are there.
+
+    Nothing for a kernel that was pickled after its run, or never saw an `init`.
+    """
+    jax.block_until_ready((mcmc.last_state, mcmc.get_samples(group_by_chain=True)))
+    sampler: Any = mcmc.sampler
+    walker = sampler.kernel if isinstance(sampler, AbstractRichardsonRomberg) else sampler
+    # Chains in sequence call it once each.
+    calls = walker.began[-mcmc.num_chains if mcmc.chain_method == "sequential" else -1 :]
+    return {"wall_time": perf_counter() - calls[0]} if calls else {}
+
+
+def _keys(state: Any) -> dict[str, Any]:
+    """Return the keys of all chains in words of 32 bits, one after the other."""
+    given: Any = state.given_keys
+    count = int(np.max(given.count))
+    if count < 0:
+        return {}
+    words = lambda keys: np.asarray(keys).ravel().tolist()  # noqa: E731
+    found = {"key": words(given.first), "key_implementation": str(key_impl(state.rng_key))}
+    if count:
+        found |= {"continued_key": words(given.latest), "continued_at": int(np.max(given.since))}
+    return found if count <= 1 else found | {"times_continued": count}
 
 
 def _cost(mcmc: MCMC, sampler: Any, walker: AbstractKernel, iterations: int) -> dict[str, int]:

@@ -39,7 +39,15 @@ def to_inference_data(
 
     With the verdict comes `gradient_noise`, by direction. `to_netcdf` and `to_zarr` keep all of it
     (ArviZ 0.x writes Zarr 3 with `data.to_datatree().to_zarr(path)`). The attributes say how the
-    run was made; the key and the wall time are the user's to add.
+    run was made:
+
+    - `key` holds the chains' keys, `key_implementation` names their kind. With
+      `jax.random.wrap_key_data(jnp.asarray(key, jnp.uint32).reshape(num_chains, -1), impl=...)`
+      (its first element for one chain), and the same arguments, `mcmc.run` makes the same draws.
+    - `continued_key`, where a run went on with another key (`mcmc.warmup`, then `mcmc.run`) after
+      `continued_at` iterations. Of several such keys it is the last; `times_continued` counts them.
+    - `wall_time`, in seconds, is what passed from the call of the kernel's `init` (in `mcmc.run` or
+      `mcmc.warmup`) until this function had the results: compilation is in it, and idle time.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
@@ -53,8 +61,8 @@ def to_inference_data(
             seconds.
         coords: labels by dimension. Dimensions that come from plates bear the plates' names.
         dims: names of dimensions by variable, instead of the plates'.
-        attributes: more of them, such as {"key": 0, "sampling_time": 12.3}: what `MCMC` does not
-            keep.
+        attributes: more of them, such as {"data": "2026-11, cleaned"}; they go before those of the
+            same name.
 
     Raises:
         TypeError: where `mcmc` did not run a kernel of this package.

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from numpyro_sgmcmc import report, summary, to_inference_data
+from numpyro_sgmcmc.results.report.lines import how_it_was_run
 from tests.results.gaussian import coarse_and_fine, decreasing, momentum, unjudged
 
 ALWAYS = ["Estimates", "Trace", "Ranks", "Autocorrelation", "Running estimate"]
@@ -67,6 +68,12 @@ def test_figures_are_those_for_which_there_are_data(judged, tmp_path):
     page = page_of(unjudged(coarse_and_fine()), tmp_path, var_names=["scale"])
     assert page.headings == [*ALWAYS, "Coarse against fine walker", *last]
     assert page.words["verdict"][0].startswith("No verdict")
+
+
+def test_long_keys_are_cut_short():
+    data = unjudged(momentum(), attributes={"key": list(range(20)), "few": [1, 2]})
+    rows = dict(how_it_was_run(data))
+    assert rows["key"] == "0 1 2 3 4 5 6 7 … (20 numbers)" and rows["few"] == "1 2"
 
 
 def test_nothing_is_loaded_from_elsewhere(judged):

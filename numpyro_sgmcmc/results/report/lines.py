@@ -6,6 +6,9 @@ import numpy as np
 
 from numpyro_sgmcmc.results.entries import attributes_of
 
+WORDS = 8
+"""Numbers of a key, or of all chains' keys, that a report shows."""
+
 
 class Verdict(NamedTuple):
     """One line on the run: `kind` is good, bad or unknown."""
@@ -53,4 +56,7 @@ def _in_words(value: Any) -> str:
         return f"{value:.4g}"
     if isinstance(value, int | np.integer):
         return f"{value:,}"
+    if isinstance(value, list | np.ndarray):
+        words = " ".join(str(word) for word in value[:WORDS])
+        return words if len(value) <= WORDS else f"{words} … ({len(value):,} numbers)"
     return str(value)
