@@ -20,6 +20,7 @@ from numpyro.primitives import Messenger
 
 from numpyro_sgmcmc.potential.arguments import as_jax_arrays
 from numpyro_sgmcmc.potential.deterministic import costly_sites, dependent_sites
+from numpyro_sgmcmc.potential.dims import named_dims
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
 
@@ -52,7 +53,7 @@ class Structure:
         costly_sites: deterministic sites whose value at a draw takes a pass over the data.
         observed: names of the observed sites, `factor` sites left out.
         bounded: latent sites whose constrained values can overflow where the position does not.
-        dims: names of dimensions of each site's value, by the plates that they stand for.
+        dims: names of dimensions of each site's value: plates, and what its `event_dims` say.
         transforms: from unconstrained to constrained values, by latent site, where they are the
             same at every position and no other site follows from the latent ones; else None.
     """
@@ -181,7 +182,7 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         bounded=tuple(
             name for name in latent if not isinstance(transforms[name], IdentityTransform)
         ),
-        dims=_dims(trace),
+        dims=named_dims(trace),
         transforms=None if follows else transforms,
     )
 
@@ -248,29 +249,6 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
 
 def _is_factor(site: dict[str, Any]) -> bool:
     return isinstance(site["fn"], numpyro.distributions.Unit)
-
-
-def _dims(trace: dict[str, Any]) -> dict[str, list[str | None]]:
-    dims = {}
-    for name, site in trace.items():
-        if site["type"] not in ("sample", "deterministic") or not site["cond_indep_stack"]:
-            continue
-        shape = jnp.shape(site["value"])
-        event = len(site["fn"].event_shape) if site["type"] == "sample" else 0
-        named: list[str | None] = [None] * len(shape)
-        for frame in site["cond_indep_stack"]:
-            axis = len(shape) - event + frame.dim
-            if axis >= 0 and shape[axis] == frame.size:
-                named[axis] = (
-                    f"{frame.name}_dim" if frame.name in _valued_sites(trace) else frame.name
-                )
-        dims[name] = named
-    return dims
-
-
-def _valued_sites(trace: dict[str, Any]) -> set[str]:
-    # xarray wants the names of variables and of dimensions to differ.
-    return {name for name, site in trace.items() if site["type"] in ("sample", "deterministic")}
 
 
 def _groups(trace: dict[str, Any], plates: dict[str, Plate]) -> tuple[tuple[str, ...], ...]:

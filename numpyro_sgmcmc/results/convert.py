@@ -11,7 +11,7 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
-from numpyro_sgmcmc.results.groups import assemble
+from numpyro_sgmcmc.results.groups import assemble, check_dims
 from numpyro_sgmcmc.results.noise import gradient_noise
 from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.results.whole import observed_data
@@ -59,15 +59,16 @@ def to_inference_data(
         draws: of these two groups: how many of each chain, evenly spaced.
         verdict: put the verdict of `diagnose` into the attributes, and warn where it is bad; a few
             seconds.
-        coords: labels by dimension. Dimensions that come from plates bear the plates' names.
-        dims: names of dimensions by variable, instead of the plates'.
+        coords: labels by dimension. Dimensions that come from plates bear the plates' names, and
+            others those that the model gives: `sample(..., infer={"event_dims": ["feature"]})`.
+        dims: names of dimensions by variable, instead of the model's.
         attributes: more of them, such as {"data": "2026-11, cleaned"}; they go before those of the
             same name.
 
     Raises:
         TypeError: where `mcmc` did not run a kernel of this package.
-        ValueError: where it has not run yet, a result would be too large, or rows or draws are
-            asked for that there are not.
+        ValueError: where it has not run yet, a result would be too large, rows or draws are asked
+            for that there are not, or `dims` and `coords` do not fit.
     """
     kernel = kernel_of(mcmc)
     structure = kernel.structure
@@ -83,6 +84,7 @@ def to_inference_data(
             groups["posterior_middle"] = constrain(fields["z_middle"])
     groups["observed_data"] = observed_data(structure, args, kwargs)
     groups["constant_data"] = _constant_data(structure.model, args, kwargs, groups["observed_data"])
+    check_dims(groups, dims or {})
     subset = chosen_subset(structure, groups["posterior"], rows, draws)
     own_coords = subset.coords(structure, labelled, coords or {})
     if log_likelihood:

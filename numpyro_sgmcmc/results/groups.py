@@ -46,6 +46,25 @@ def group_names(data: Any) -> list[str]:
     return list(data.groups()) if ARVIZ_MAJOR == 0 else list(data.children)
 
 
+def check_dims(groups: dict[str, dict[str, Any]], dims: dict[str, list[str]]) -> None:
+    """Refuse more names of dimensions than a variable has; ArviZ names what is left without.
+
+    Raises:
+        ValueError: names the variable.
+    """
+    for name, own in dims.items():
+        axes = [
+            np.ndim(arrays[name]) - (0 if group in WITHOUT_DRAWS else 2)
+            for group, arrays in groups.items()
+            if name in arrays
+        ]
+        if axes and len(own) > max(axes):
+            raise ValueError(
+                f"Expected at most {max(axes)} name(s) for {name!r} in `dims`, one for each"
+                f" dimension besides chain and draw; got {len(own)}: {list(own)}."
+            )
+
+
 def _dataset(
     arrays: dict[str, Any],
     coords: dict[str, Any],
