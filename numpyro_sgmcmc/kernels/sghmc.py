@@ -23,8 +23,8 @@ class SGHMC(AbstractKernel):
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
         friction: D > 0; None is 1.5 times the square root of the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
+            `num_steps`, `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
@@ -57,8 +57,8 @@ class SGHMCSplit(AbstractKernel):
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
         friction: D > 0; None is 1.5 times the square root of the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
+            `num_steps`, `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
@@ -91,8 +91,8 @@ class SGNHT(AbstractKernel):
         step_size: h > 0, a function of the transition count, or None to choose.
         friction: A > 0, the friction without gradient noise; None is 1.5 times the square root of
             the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
+            `num_steps`, `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.

@@ -23,8 +23,8 @@ class SGLD(AbstractKernel):
     Args:
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
+            `num_steps`, `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
@@ -56,8 +56,8 @@ class SGLDFP(AbstractKernel):
         step_size: h > 0, a function of the transition count, or None to choose.
         anchor: unconstrained values by site name; None finds a mode (Adam on minibatches, L-BFGS
             and Newton's steps on the full gradient) and starts there.
-        **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
-            `AbstractKernel`.
+        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
+            `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
@@ -92,8 +92,8 @@ class SVRGLD(AbstractKernel):
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
         period: transitions between two renewals; None is one epoch, N / B rounded up.
-        **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
-            `AbstractKernel`.
+        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
+            `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
@@ -123,8 +123,8 @@ class SAGALD(AbstractKernel):
         model: a NumPyro model with one subsampled plate.
         step_size: h > 0, a function of the transition count, or None to choose.
         max_bytes: the largest table of one chain that is not refused.
-        **options: `temperature`, `minibatch`, `preconditioner`, `num_steps`, `init_strategy`, as in
-            `AbstractKernel`.
+        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
+            `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.

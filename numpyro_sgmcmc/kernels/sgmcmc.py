@@ -17,8 +17,8 @@ class SGMCMC(AbstractKernel):
         model: a NumPyro model.
         step_size: h > 0, a function of the transition count, or None to choose.
         dynamics: such as `Langevin()`, `Hamiltonian(friction)`, `Splitting(friction)`.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
+            `num_steps`, `init_strategy`, as in `AbstractKernel`.
 
     Raises:
         TypeError: where an argument is of a wrong type.
