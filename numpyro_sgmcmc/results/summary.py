@@ -1,5 +1,6 @@
 """ArviZ's summary table, made of the estimates that the kernel's paper defines."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -40,7 +41,7 @@ def table_of(data: Any, **options: Any) -> Any:
     weights = weights_of(data)
     plain = not is_extrapolated(data) and np.all(weights == weights.flat[0])
     if plain or options.get("group") not in (None, "posterior"):
-        return az.summary(data, **arguments)
+        return _quietly(az.summary, data, **arguments)
     if options.get("stat_funcs") is not None:
         raise ValueError(
             "Expected no `stat_funcs` for draws that do not weigh the same; got some, which know of"
@@ -50,15 +51,16 @@ def table_of(data: Any, **options: Any) -> Any:
     round_to = arguments.pop("round_to")
     arviz: Any = az  # its types know nothing of rcParams and of a table that is a Dataset
     layout = "wide" if fmt == "wide" else "xarray"
-    found = arviz.summary(data, fmt=layout, round_to="none", **arguments)
+    found = _quietly(arviz.summary, data, fmt=layout, round_to="none", **arguments)
     by_label = {entry.label: entry for entry in entries(data)}
     probability = (
         options.get("hdi_prob") or options.get("ci_prob") or arviz.rcParams["stats.ci_prob"]
     )
     if fmt == "wide":
-        for label in found.index:
-            row = _row(data, by_label[str(label)], list(found.columns), probability)
-            found.loc[label, list(row)] = list(row.values())
+        columns = list(found.columns)
+        rows = [_row(data, by_label[str(label)], columns, probability) for label in found.index]
+        for column in rows[0] if rows else ():
+            found[column] = [row[column] for row in rows]
     else:
         _fill(data, found, by_label, probability)
     if isinstance(round_to, int):
@@ -68,6 +70,12 @@ def table_of(data: Any, **options: Any) -> Any:
         found = found.to_dataframe().reset_index().set_index(metric)
         found.index = list(found.index)
     return found
+
+
+def _quietly(summary: Callable[..., Any], data: Any, **arguments: Any) -> Any:
+    # ArviZ 0.x divides by the variance within chains, 0 for entries that the support fixes.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return summary(data, **arguments)
 
 
 def _fill(data: Any, found: xr.Dataset, by_label: dict[str, Entry], probability: float) -> None:

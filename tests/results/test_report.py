@@ -4,9 +4,11 @@ import re
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 
 from numpyro_sgmcmc import report, summary, to_inference_data
+from numpyro_sgmcmc.results.groups import assemble
 from numpyro_sgmcmc.results.report.lines import how_it_was_run
 from tests.results.gaussian import coarse_and_fine, decreasing, momentum, unjudged
 
@@ -74,6 +76,26 @@ def test_long_keys_are_cut_short():
     data = unjudged(momentum(), attributes={"key": list(range(20)), "few": [1, 2]})
     rows = dict(how_it_was_run(data))
     assert rows["key"] == "0 1 2 3 4 5 6 7 … (20 numbers)" and rows["few"] == "1 2"
+
+
+def test_a_table_of_thousands_says_what_it_leaves_out(tmp_path):
+    draws = np.random.default_rng(0).normal(size=(2, 20, 1_003))
+    draws[..., 5] = np.linspace(0.0, 1.0, 40).reshape(2, 20)  # hardly an effective draw
+    draws[..., [7, 8, 9]] = 2.0  # what does not move comes last
+    ones = np.ones((2, 20))
+    stats = {"weight": ones, "step_size": ones, "diverging": ones < 0}
+    data = assemble({"posterior": {"w": draws}, "sample_stats": stats}, {}, {}, {})
+    page = page_of(data, tmp_path, max_entries=2)
+    assert page.words["left-out"][0].startswith("The table holds the 1,000 of 1,003 entries")
+    assert sum(attributes.get("scope") == "row" for _, attributes in page.tags) >= 1_000
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    rows = set(re.findall(r'<tr><th scope="row">(w\[\d+\])', text))
+    assert rows == {f"w[{i}]" for i in range(1_003)} - {"w[7]", "w[8]", "w[9]"}
+    figures = [attributes["aria-label"] for tag, attributes in page.tags if tag == "figure"]
+    assert len(figures) == 2 * 4 and figures[0] == "Trace of w[5]"
+    assert len(text) < 2e6
+    few = page_of(unjudged(decreasing()), tmp_path, max_entries=1)
+    assert "left-out" not in few.words
 
 
 def test_nothing_is_loaded_from_elsewhere(judged):

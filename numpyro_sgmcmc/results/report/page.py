@@ -12,6 +12,9 @@ from numpyro_sgmcmc.results.report.figures import sections
 from numpyro_sgmcmc.results.report.lines import convergence_line, how_it_was_run, verdict_line
 from numpyro_sgmcmc.results.summary import table_of
 
+TABLE_ROWS = 1_000
+"""Entries that the table holds: a browser sorts them at once, and nobody reads more."""
+
 
 def report(
     data: Any,
@@ -24,7 +27,9 @@ def report(
     """Write a run as one HTML page: verdict, convergence, table, figures, how it was run.
 
     The page holds its figures, styles and the few lines of script that sort the table; nothing is
-    loaded when it is viewed. It can be read on a telephone and in the dark.
+    loaded when it is viewed. It can be read on a telephone and in the dark. Of more than 1,000
+    entries the table holds those with the fewest effective draws, and says so; the lines above it
+    are of all. Some 5 seconds for every 1,000 entries.
 
     Args:
         data: what `to_inference_data` returned (saved and loaded, too).
@@ -45,13 +50,15 @@ def report(
     template = _template()
     chosen = entries(data, var_names)
     table = table_of(data, var_names=var_names)
-    shown = _worst(chosen, table, max_entries)
+    ranked = _worst_first(chosen, table)
+    in_table = {entry.label for entry in ranked[:TABLE_ROWS]}
+    shown = ranked[:max_entries]
     text = template.render(
         title=title or f"{attributes_of(data).get('kernel', 'A run')} on one page",
         verdict=verdict_line(data),
         convergence=convergence_line(data, table),
         columns=[str(column) for column in table.columns],
-        rows=[(str(label), _cells(row)) for label, row in table.iterrows()],
+        rows=[(str(at), _cells(row)) for at, row in table.iterrows() if str(at) in in_table],
         sections=sections(data, shown),
         shown=len(shown),
         count=len(chosen),
@@ -62,10 +69,10 @@ def report(
     return path
 
 
-def _worst(chosen: list[Entry], table: Any, count: int) -> list[Entry]:
-    """Return the entries with the fewest effective draws; those that do not move come last."""
-    ess = table["ess_bulk"].fillna(np.inf).to_dict()
-    return sorted(chosen, key=lambda entry: ess[entry.label])[:count]
+def _worst_first(chosen: list[Entry], table: Any) -> list[Entry]:
+    """Return the entries by effective draws, fewest first; those that do not move come last."""
+    ess = table["ess_bulk"].mask(table["sd"] == 0).fillna(np.inf).to_dict()
+    return sorted(chosen, key=lambda entry: ess[entry.label])
 
 
 def _cells(row: Any) -> list[tuple[str, str]]:
