@@ -94,8 +94,9 @@ def to_inference_data(
     described = run_attributes(mcmc)
     walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
     if verdict and structure.dimension and walker.temperature:  # at 0 there is no posterior
-        described |= _verdict(diagnosis_of(kernel, mcmc.last_state, groups))
-        groups["gradient_noise"] = gradient_noise(kernel, mcmc.last_state, groups)
+        found = diagnosis_of(kernel, mcmc.last_state, groups)
+        described |= _verdict(found)
+        groups["gradient_noise"] = gradient_noise(walker, mcmc.last_state, found)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
     described |= attributes or {}
     data = assemble(

@@ -1,6 +1,6 @@
 """The verdict on a finished run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import arviz as az
@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.adaptation import TOLERANCE
+from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
 from numpyro_sgmcmc.verdict.draws import unconstrained
@@ -39,6 +40,8 @@ class Diagnosis:
         noise: largest eigenvalue V of the gradient noise in the preconditioner's coordinates.
         curvature: largest curvature there.
         step_size: mean step size.
+        noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None
+            where there is none to measure.
     """
 
     calibrated: bool
@@ -53,6 +56,7 @@ class Diagnosis:
     noise: float
     curvature: float
     step_size: float
+    noise_covariance: AbstractCorrection | None = field(repr=False)
 
     def __str__(self) -> str:
         """Return the sentence and the table."""
@@ -125,6 +129,7 @@ def diagnosis_of(
         measured.noise,
         measured.curvature,
         run.step_size,
+        measured.noise_covariance,
     )
 
 

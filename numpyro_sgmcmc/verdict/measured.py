@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.adaptation import Target, Tuned, measured_noise, with_friction
-from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
@@ -60,6 +60,8 @@ class Measured(NamedTuple):
         curvature: largest curvature there.
         discrepancy: kernel Stein discrepancy of whitened draws.
         p_value: of that discrepancy.
+        noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None
+            where there is none to measure.
     """
 
     noise_inflation: np.ndarray
@@ -70,6 +72,7 @@ class Measured(NamedTuple):
     curvature: float
     discrepancy: float
     p_value: float
+    noise_covariance: AbstractCorrection | None = None
 
 
 def measure(run: Run, key: jax.Array) -> Measured:
@@ -97,9 +100,9 @@ def measure(run: Run, key: jax.Array) -> Measured:
     covariance = centred.T @ centred if is_dense else np.sum(centred**2, axis=0)
     points = jnp.asarray(used[_spread(len(used), DRAWS_FOR_NOISE)], dtype)
     noise = _noise(run, key_noise, points)
-    if is_dense:
-        return _dense(run, used - mean, found, covariance, noise)
-    return _diagonal(run, used - mean, found, covariance, noise)
+    judge = _dense if is_dense else _diagonal
+    measured = judge(run, used - mean, found, covariance, noise)
+    return measured._replace(noise_covariance=None if noise is None else noise.correction)
 
 
 def ravel_dtype(target: Target) -> Any:

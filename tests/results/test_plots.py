@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import (
+    diagnose,
     expectation,
     plot_gradient_noise,
     plot_kinetic_temperature,
@@ -55,6 +56,9 @@ def test_gradient_noise_is_that_of_the_minibatches(judged):
     share = 0.05 * group["noise_variance"] / (2 * 3.0)
     np.testing.assert_allclose(group["noise_share"], share, rtol=1e-5)
     np.testing.assert_array_equal(group["noise_corrected"], 0)
+    measured = diagnose(momentum())  # by the verdict, and once
+    assert group["noise_variance"].values.tolist() == [measured.noise]
+    assert measured.noise_covariance.variances.tolist() == [measured.noise]
     points = plot_gradient_noise(judged).lines[0].get_ydata()
     np.testing.assert_allclose(points, group["noise_share"])
 
