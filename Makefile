@@ -9,6 +9,7 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BENCH_STAMP := $(VENV)/.installed-bench
 DOCS_STAMP := $(VENV)/.installed-docs
 VERSIONS := import platform, arviz, jax, numpyro; \
 	print(f"Python {platform.python_version()}, NumPyro {numpyro.__version__}, " \
@@ -62,8 +63,13 @@ format: install ## mend what ruff can mend
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: install ## measure the cost of a step
-	@$(BIN)/python -m benchmarks.step_cost
+bench: $(BENCH_STAMP) ## measure speed and memory, ten figures (about 15 minutes)
+	@$(BIN)/python -m benchmarks.speed
+
+$(BENCH_STAMP): $(STAMP)
+	@echo "Installing what the figures compare with into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
 
 papers: install ## draw the papers' figures beside the exact laws (about 20 minutes)
 	@$(BIN)/python -m benchmarks.papers

@@ -1,0 +1,133 @@
+"""A step of SGLD on a network of 10^6 parameters over the same network's bare optax step."""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import optax
+from numpyro.infer import MCMC
+
+from benchmarks.speed.loops import rows_of
+from benchmarks.speed.parts import Measured, Part
+from benchmarks.speed.ratios import Bar, median_ratio, medians
+from benchmarks.speed.report import run
+from benchmarks.speed.sides import against
+from benchmarks.speed.timing import Run, Side, seconds_a_step
+from numpyro_sgmcmc import SGLD
+
+ROWS, BATCH = 10_000, 128
+SHAPES = {"inner": (64, 968), "middle": (968, 968), "outer": (968, 10)}
+PARAMETERS = sum(height * width for height, width in SHAPES.values())
+STEP_SIZE = 1e-7
+STEPS = 25
+"""Of one draw: who keeps a network's parameters keeps few of them."""
+DRAWS = 3
+
+
+def logits_of(weights: dict[str, jax.Array], x: jax.Array) -> jax.Array:
+    """Return what the network says of some rows."""
+    hidden = jax.nn.relu(x @ weights["inner"])
+    return jax.nn.relu(hidden @ weights["middle"]) @ weights["outer"]
+
+
+def model(features: jax.Array, label: jax.Array) -> None:
+    """Softmax regression on a network with normal weights."""
+    weights = {
+        name: numpyro.sample(name, dist.Normal(0.0, shape[0] ** -0.5).expand(shape).to_event(2))
+        for name, shape in SHAPES.items()
+    }
+    with numpyro.plate("rows", ROWS, subsample_size=BATCH) as index:
+        logits = logits_of(weights, features[index])
+        numpyro.sample("label", dist.Categorical(logits=logits), obs=label[index])
+
+
+def loss(weights: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:
+    """Return the model's potential by hand."""
+    prior = sum(0.5 * SHAPES[name][0] * jnp.sum(w**2) for name, w in weights.items())
+    entropy = optax.softmax_cross_entropy_with_integer_labels(logits_of(weights, x), y)
+    return prior + ROWS / BATCH * jnp.sum(entropy)
+
+
+def simulate() -> tuple[jax.Array, jax.Array]:
+    """Return features and labels."""
+    rng = np.random.default_rng(0)
+    features = rng.standard_normal((ROWS, SHAPES["inner"][0]), np.float32)
+    return jnp.asarray(features), jnp.asarray(rng.integers(0, SHAPES["outer"][1], ROWS))
+
+
+def start() -> dict[str, jax.Array]:
+    """Return weights at which both sides start."""
+    rng = np.random.default_rng(1)
+    drawn = {name: rng.standard_normal(shape, np.float32) for name, shape in SHAPES.items()}
+    return {name: jnp.asarray(w / len(w) ** 0.5) for name, w in drawn.items()}
+
+
+def ours(data: tuple, implementation: str) -> Side:
+    """Return runs of SGLD with keys of an implementation."""
+
+    def run_of(draws: int) -> Run:
+        kernel = SGLD(model, STEP_SIZE, num_steps=STEPS)
+        mcmc = MCMC(kernel, num_warmup=0, num_samples=draws, progress_bar=False)
+        key = jax.random.key(0, impl=implementation)
+        mcmc.warmup(key, *data, init_params=start())
+
+        def run() -> Any:
+            mcmc.run(key, *data)
+            return mcmc.last_state
+
+        return run
+
+    return Side(run_of(1), run_of(1 + DRAWS), DRAWS * STEPS)
+
+
+def theirs(data: tuple) -> Side:
+    """Return runs of a scan of optax's SGD with the same minibatches."""
+    optimiser = optax.sgd(STEP_SIZE)
+
+    @partial(jax.jit, static_argnames="steps")
+    def scan(weights: Any, features: jax.Array, label: jax.Array, steps: int) -> Any:
+        def step(carry: tuple, _: None) -> tuple:
+            key, weights, state = carry
+            key, key_rows = jax.random.split(key)
+            slope = jax.grad(loss)(weights, *rows_of(key_rows, features, label, BATCH))
+            updates, state = optimiser.update(slope, state)
+            return (key, optax.apply_updates(weights, updates), state), None
+
+        first = (jax.random.key(0), weights, optimiser.init(weights))
+        return jax.lax.scan(step, first, None, length=steps)[0]
+
+    def run_of(draws: int) -> Run:
+        return lambda: scan(start(), *data, steps=draws * STEPS)
+
+    return Side(run_of(1), run_of(1 + DRAWS), DRAWS * STEPS)
+
+
+def compared(rounds: int) -> Measured:
+    """Return ours over theirs, with the faster keys."""
+    data = simulate()
+    sides = {name: ours(data, name) for name in ("threefry2x32", "rbg")}
+    found = seconds_a_step(sides | {"optax": theirs(data)}, rounds)
+    ms = {name: 1e3 * cost for name, cost in medians(found).items()}
+    ratios = {name: median_ratio(found[name], found["optax"]) for name in sides}
+    best = min(ratios, key=lambda name: ratios[name])
+    shown = f"{best} keys: {against(ms[best], ms['optax'], 'ms')}; " + ", ".join(
+        f"{name} keys {ratio:.2f} x" for name, ratio in ratios.items() if name != best
+    )
+    details = {"ms_a_step": ms, "ratios": ratios, "parameters": PARAMETERS}
+    return Measured(ratios[best], shown, details)
+
+
+PARTS = (
+    Part(
+        f"step of `SGLD` on {PARAMETERS:,} parameters, B = {BATCH}, over optax's SGD",
+        Bar(1.3),
+        compared,
+    ),
+)
+
+if __name__ == "__main__":
+    run("network", PARTS)
