@@ -17,11 +17,13 @@ class Measured(NamedTuple):
         value: to be held to the bar.
         shown: the two sides in words, for the table.
         details: numbers for the file.
+        fails: why the bar is missed whatever the number, nothing where it is not.
     """
 
     value: float
     shown: str
     details: dict[str, Any]
+    fails: str = ""
 
 
 class Part(NamedTuple):
@@ -55,13 +57,13 @@ def outcome(part: Part, rounds: int) -> dict[str, Any]:
         traceback.print_exc(file=sys.stderr)
         note = f"{type(error).__name__}: {error}"
         return told | {"status": FAILED, "value": None, "shown": "", "note": note}
-    met = part.bar.is_met(measured.value)
+    met = part.bar.is_met(measured.value) and not measured.fails
     return told | {
         "status": MET if met else MISSED,
         "value": measured.value,
         "measured": f"{number(measured.value)} {part.bar.unit}",
         "shown": measured.shown,
-        "note": "" if met else part.reason,
+        "note": "" if met else measured.fails or part.reason,
         "details": measured.details,
     }
 
