@@ -5,17 +5,22 @@ import jax.numpy as jnp
 
 HALF = 16
 LOW = 0xFFFF
+FEW_ROWS = 2**22
+"""Up to here one word of random bits favours no row by more than one part in a thousand."""
 
 
 def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array:
     """Return independent uniform integers in [0, size), of type int32.
 
-    The integer part of `size` times a binary fraction of 64 random bits: no row is more likely than
-    another by more than the factor 1 + size / 2^64. `jax.random.randint` takes three draws of bits
-    where this takes one, and is less even where `size` exceeds 2^16.
+    The integer part of `size` times a binary fraction of k random bits: a row's probability is 1 /
+    size to within a factor of 1 + size / 2^k, where k is 32 up to four million rows, else 64. That
+    is what `jax.random.randint` gives up to there, from a third of its draws of bits, and more than
+    it gives for more rows.
     """
-    high, low = jax.random.bits(key, (2, *shape), jnp.uint32)
     count = jnp.uint32(size)
+    if size <= FEW_ROWS:
+        return _product(jax.random.bits(key, shape, jnp.uint32), count)[0].astype(jnp.int32)
+    high, low = jax.random.bits(key, (2, *shape), jnp.uint32)
     upper, below = _product(high, count)
     carried, _ = _product(low, count)
     # The fraction's lower half may push the product over the next integer.
