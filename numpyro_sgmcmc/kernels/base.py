@@ -19,6 +19,7 @@ from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, c
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.chains import over_chains
+from numpyro_sgmcmc.kernels.constants import warn_about_constants
 from numpyro_sgmcmc.kernels.first import FirstStates
 from numpyro_sgmcmc.kernels.keys import noticed, settled
 from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits, tuned_or
@@ -255,6 +256,7 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def stepper(self, args: tuple, kwargs: dict, tuned: Tuned) -> Stepper:
         """Return what one transition needs, for these arguments and tuned numbers."""
+        warn_about_constants(args, kwargs)
         structure = self.structure
         dynamics = with_friction(self._dynamics, tuned.friction)
         gradient = self.prepared.gradient
@@ -326,11 +328,8 @@ class AbstractKernel(MCMCKernel, ABC):
             self._noise_correction,
         )
 
-        def start(key: jax.Array) -> jax.Array:
-            return checked_start(
-                target, key, self._init_strategy, init_params, single, bad_arguments
-            )
-
+        given = (self._init_strategy, init_params, single, bad_arguments)
+        start = lambda key: checked_start(target, key, *given)  # noqa: E731
         with concretely():
             key = jax.random.key(0)
             self._prepared = prepare(target, key, start, choices, transitions, iterations, foresee)

@@ -1,0 +1,40 @@
+"""Data that NumPyro's loop closes over: constants of its program, or not."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from numpyro_sgmcmc.adaptation import is_traced
+from numpyro_sgmcmc.checks import warn_user
+
+LARGE = 64_000_000
+"""Bytes from which on constants cost seconds: 5 s and two copies for 220 MB."""
+
+
+def warn_about_constants(args: tuple, kwargs: dict) -> None:
+    """Warn where large data are about to become constants of the program that is being traced.
+
+    NumPyro's loop closes over the model's arguments unless `jit_model_args=True`.
+    """
+    leaves = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, jax.Array | np.ndarray)]
+    size = sum(leaf.nbytes for leaf in leaves if not isinstance(leaf, Tracer))
+    if size < LARGE or not is_traced() or constants_are_inputs():
+        return
+    warn_user(
+        f"The {size / 1e6:,.0f} MB of data become constants of NumPyro's compiled program, which"
+        " takes seconds and copies of them. Set the environment variable"
+        " JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 before JAX is imported: JAX then passes them as"
+        " inputs, and nothing else changes. MCMC(..., jit_model_args=True, progress_bar=False)"
+        " does so too; with a progress bar it copies them at every step."
+    )
+
+
+def constants_are_inputs() -> bool:
+    """Return whether this JAX passes arrays that a function closes over as inputs of its program.
+
+    Read from what it does: such arrays are then no constants of a jaxpr.
+    """
+    with jax.ensure_compile_time_eval():
+        array = jnp.arange(64)
+    return not jax.make_jaxpr(lambda: array + 1)().consts
