@@ -94,8 +94,7 @@ def main() -> None:
         "origin_effect_dim_0": list(data.origin_names),
         "coefficients_dim_0": list(data.feature_names),
     }
-    how = {"key": KEY, "sampling_time": round(seconds, 1)}
-    results = to_inference_data(mcmc, coords=labels, attributes=how)
+    results = to_inference_data(mcmc, coords=labels)
     print(summary(results, round_to=3).to_string())
     print(f"\nSampled in {seconds:.0f} s, compilation and tuning included.")
     OUTPUT.mkdir(exist_ok=True)

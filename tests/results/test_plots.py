@@ -15,6 +15,7 @@ from numpyro_sgmcmc import (
     plot_walkers,
     to_inference_data,
 )
+from numpyro_sgmcmc.results.groups import assemble
 from tests.results.gaussian import DATA, coarse_and_fine, decreasing, momentum, unjudged
 
 matplotlib.use("Agg")
@@ -61,6 +62,16 @@ def test_gradient_noise_is_that_of_the_minibatches(judged):
     assert measured.noise_covariance.variances.tolist() == [measured.noise]
     points = plot_gradient_noise(judged).lines[0].get_ydata()
     np.testing.assert_allclose(points, group["noise_share"])
+
+
+def test_directions_without_noise_do_not_stretch_the_axis():
+    share = np.array([0.2, 1e-2, 1e-9, 0.0])
+    corrected = np.array([0.1, 1e-2, 0.0, 0.0])
+    noise = {"noise_variance": share, "noise_share": share, "noise_corrected": corrected}
+    data = assemble({"gradient_noise": noise}, {}, {name: ["direction"] for name in noise}, {})
+    before, left = plot_gradient_noise(data).lines[:2]
+    np.testing.assert_allclose(before.get_ydata(), [0.2, 1e-2, 2e-5, 2e-5])
+    np.testing.assert_allclose(left.get_ydata(), [0.1, 2e-5, 2e-5, 2e-5])
 
 
 def test_kinetic_temperature_is_drawn_against_its_target(judged):

@@ -18,7 +18,8 @@ def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
     coordinates). The share is, to first order, the relative excess of the stationary variance:
     below the dashed line at 10 % a standard deviation is less than 5 % too large, and at 1 there is
     as much gradient noise as injected noise. With a noise correction, hollow points are what it
-    takes out of the injected noise, and filled ones what is then left, in modulus.
+    takes out of the injected noise, and filled ones what is then left, in modulus. Directions with
+    less than 1e-4 of the largest share stand there.
 
     Args:
         data: what `to_inference_data` returned, with its verdict.
@@ -38,10 +39,11 @@ def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
     share = np.asarray(group["noise_share"], np.float64)
     left = share - np.asarray(group["noise_corrected"], np.float64)
     places = np.arange(1, len(share) + 1)
-    if not np.array_equal(left, share):
-        axes.plot(places, share, "o", color="C1", fillstyle="none", label="before the correction")
-    # A direction without noise cannot stand on a logarithmic axis.
+    # A direction without noise cannot stand on a logarithmic axis, or would stretch it.
     floor = max(share.max() * 1e-4, 1e-12)
+    if not np.array_equal(left, share):
+        before = np.maximum(share, floor)
+        axes.plot(places, before, "o", color="C1", fillstyle="none", label="before the correction")
     axes.plot(places, np.maximum(np.abs(left), floor), "o", color="C0", label="left")
     axes.set_yscale("log")
     for height, style, words in ((1.0, "-", "injected noise"), (ALLOWED, "--", "5 % of a sd")):

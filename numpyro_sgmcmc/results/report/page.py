@@ -84,7 +84,7 @@ def _cells(row: Any) -> list[tuple[str, str]]:
 def _read(column: str, value: float) -> str:
     if column.startswith("ess"):
         return f"{value:,.0f}"
-    return f"{value:.3f}" if column == "r_hat" else f"{value:.3g}"
+    return f"{value:.3f}" if column == "r_hat" else f"{value:#.3g}".rstrip(".")
 
 
 def _template() -> Any:
