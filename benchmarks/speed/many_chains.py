@@ -9,7 +9,7 @@ from benchmarks.speed.ratios import Bar, median_ratio, medians
 from benchmarks.speed.report import run
 from benchmarks.speed.sides import through_mcmc
 from benchmarks.speed.timing import seconds_a_step
-from numpyro_sgmcmc import SGLD
+from numpyro_sgmcmc import SGLD, SharedMinibatch
 
 CHAINS = 256
 ROWS, COLUMNS = 100_000, 20
@@ -39,7 +39,7 @@ PARTS = (
     Part(
         f"{CHAINS} chains over one, sharing their minibatch",
         Bar(20.0, at_least=True),
-        partial(gain, {"shared_minibatch": True}),
+        partial(gain, {"minibatch": SharedMinibatch()}),
     ),
 )
 
