@@ -1,8 +1,8 @@
 """Effective draws per second of `SGHMCSplit(model)` untuned, over NUTS's and HMCECS's.
 
-Compilation and tuning are included, and so are the first draws of NUTS's warm-up: it takes most of
-a minute for 100 + 100 transitions, so the rounds are three. A round in which our moments are not
-the reference's within the bounds fails the bar.
+Compilation and tuning are included. NUTS takes about two minutes for 100 + 100 transitions, so
+the rounds are two. A round in which our moments are not the reference's within the bounds fails
+the bar.
 """
 
 import statistics
@@ -14,7 +14,7 @@ from benchmarks.speed.parts import Measured, NotMeasured, Part
 from benchmarks.speed.ratios import Bar, median_ratio, orders
 from benchmarks.speed.report import environment, run
 
-ROUNDS = 3
+ROUNDS = 2
 MEAN_BOUND, SD_BOUND = 0.1, 0.05
 LARGEST_RHAT = 1.05
 
@@ -50,8 +50,9 @@ def gain(side: str, title: str, rounds: int) -> Measured:
     """Return our rate over a side's."""
     found = runs(rounds)
     rhat = statistics.median(one["rhat"] for one in found[side])
-    if side == "hmcecs" and rhat > LARGEST_RHAT:
-        raise NotMeasured(f"HMCECS does not mix here: R-hat {rhat:.2f}")
+    if side == "hmcecs" and not rhat <= LARGEST_RHAT:  # it is no number where nothing moves
+        off = statistics.median(one["mean_error"] for one in found[side])
+        raise NotMeasured(f"HMCECS does not mix here: R-hat {rhat:.2f}, means {off:.1f} sd off")
     ours, theirs = ([one["rate"] for one in found[name]] for name in ("ours", side))
     errors = {key: max(one[key] for one in found["ours"]) for key in ("mean_error", "sd_error")}
     shown = f"{described('ours', found['ours'])}, {described(title, found[side])}"
@@ -69,7 +70,7 @@ PARTS = (
         partial(gain, "nuts", "NUTS"),
     ),
     Part(
-        "the same over HMCECS's with a Taylor proxy at the posterior's mean",
+        "the same over HMCECS's, which is given the posterior's mean",
         Bar(20.0, at_least=True),
         partial(gain, "hmcecs", "HMCECS"),
     ),

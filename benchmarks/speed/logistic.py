@@ -16,13 +16,23 @@ AT_ONCE = 100_000
 Data = tuple[jax.Array, jax.Array]
 
 
-def model(features: jax.Array, response: jax.Array, batch: int | None = BATCH) -> None:
-    """Logistic regression with a subsampled plate; `batch=None` is all rows."""
-    rows, columns = features.shape
-    weights = numpyro.sample("weights", dist.Normal(0.0, 1.0).expand([columns]).to_event(1))
-    with numpyro.plate("rows", rows, subsample_size=batch) as index:
+def model(features: jax.Array, response: jax.Array) -> None:
+    """Logistic regression with a subsampled plate."""
+    weights = _weights(features.shape[1])
+    with numpyro.plate("rows", len(features), subsample_size=BATCH) as index:
         logits = features[index] @ weights
         numpyro.sample("response", dist.Bernoulli(logits=logits), obs=response[index])
+
+
+def whole_model(features: jax.Array, response: jax.Array) -> None:
+    """Regression on all rows, as it is written for NUTS: without a gather."""
+    logits = features @ _weights(features.shape[1])
+    with numpyro.plate("rows", len(features)):
+        numpyro.sample("response", dist.Bernoulli(logits=logits), obs=response)
+
+
+def _weights(columns: int) -> jax.Array:
+    return numpyro.sample("weights", dist.Normal(0.0, 1.0).expand([columns]).to_event(1))
 
 
 def simulate(rows: int = ROWS, columns: int = DIMENSION, mixing: np.ndarray | None = None) -> Data:

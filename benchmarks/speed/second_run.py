@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from numpyro.infer import MCMC, NUTS
 
-from benchmarks.speed.logistic import Data, model, simulate
+from benchmarks.speed.logistic import Data, model, simulate, whole_model
 from benchmarks.speed.parts import Measured, Part
 from benchmarks.speed.ratios import Bar
 from benchmarks.speed.report import run
@@ -44,7 +44,7 @@ def counted(kernel: Callable[[], Any], bar: bool, warmup: int, rounds: int) -> M
     """Return what ours compiles, NUTS's beside it; a count needs no rounds."""
     del rounds
     ours = again(kernel(), bar, warmup)
-    nuts = again(NUTS(partial(model, batch=None)), bar, 100)
+    nuts = again(NUTS(whole_model), bar, 100)
     return Measured(ours, f"NUTS {nuts}", {"ours": ours, "nuts": nuts})
 
 

@@ -1,7 +1,5 @@
 """The hand-written loops sample what the kernels sample; figure 5's reference is sound."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +8,7 @@ from numpyro.infer.util import potential_energy
 
 from benchmarks.speed import network, reference
 from benchmarks.speed.conditioned import CONDITION, mixing
-from benchmarks.speed.logistic import gradient, model, potential, simulate
+from benchmarks.speed.logistic import gradient, potential, simulate, whole_model
 from benchmarks.speed.loops import fixed_point, langevin, loop, splitting
 
 ROWS, COLUMNS, BATCH = 200, 3, 20
@@ -22,8 +20,7 @@ def data():
 
 
 def test_the_potential_by_hand_is_the_models(data):
-    whole = partial(model, batch=None)
-    theirs = jax.value_and_grad(lambda w: potential_energy(whole, data, {}, {"weights": w}))
+    theirs = jax.value_and_grad(lambda w: potential_energy(whole_model, data, {}, {"weights": w}))
     at = jnp.array([0.3, -0.2, 0.1])
     (value, slope), other = theirs(at), jnp.zeros(COLUMNS)
     np.testing.assert_allclose(slope, gradient(at, *data, 1.0), rtol=1e-4)
