@@ -67,10 +67,10 @@ def compile_ahead(
     friction = shape() if hasattr(wishes.dynamics, "friction") else None
     tuned = Tuned(shape(), friction, linear)
     if window_lengths(transitions) and wishes.temperature > 0:
-        window = Window(target, wishes.dynamics, stand_in(gradient), wishes.temperature)
+        window = Window(wishes.dynamics, stand_in(gradient), wishes.temperature)
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
         keys = jax.eval_shape(partial(jax.random.split, num=(3, WALKERS)), key)
-        window.ahead(keys, tuned, anchor, position, believed.spread, start, length)
+        window.ahead(target, keys, tuned, anchor, position, believed.spread, start, length)
         target.ahead(value_and_grad, position)
     finish(anchor, tuned, believed)

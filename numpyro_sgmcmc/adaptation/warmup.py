@@ -84,14 +84,14 @@ def warm_up(
 
     adaptation = tuned_at(key_tune, points)
     windows = {
-        type(one): Window(target, wishes.dynamics, one, temperature)
+        type(one): Window(wishes.dynamics, one, temperature)
         for one in map(stand_in, wishes.gradients)
     }
     for length in lengths:
         key_window, key_tune, key = jax.random.split(key, 3)
         window = windows[type(stand_in(adaptation.gradient))]
         numbers = Tuned(adaptation.step_size, adaptation.friction, linear, adaptation.correction)
-        seen = window.run(key_window, numbers, anchor, believed, positions, length)
+        seen = window.run(target, key_window, numbers, anchor, believed, positions, length)
         believed, is_known = updated(believed, seen, temperature), True
         linear = preconditioner or believed.spread
         anchor = anchor if keeps_anchor else _moved(target, anchor, believed.centre)

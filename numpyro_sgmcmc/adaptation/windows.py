@@ -55,13 +55,13 @@ class Seen(NamedTuple):
 class Window:
     """A window's program, compiled once for all lengths and numbers."""
 
-    target: Target
     dynamics: AbstractDynamics
     gradient: AbstractGradient
     temperature: float
 
     def run(
         self,
+        target: Target,
         key: jax.Array,
         tuned: Tuned,
         anchor: Anchor,
@@ -79,11 +79,11 @@ class Window:
         # Random numbers take long to compile: what is drawn once is drawn here, not in the program.
         keys = jax.random.split(key, (3, len(start)))
         inputs = (keys, tuned, anchor, believed.centre, whiten, start, steps)
-        return self.target.run(self._run, *inputs, name=self._name)
+        return target.run(self._run, *inputs, name=self._name)
 
-    def ahead(self, *inputs: Any) -> None:
+    def ahead(self, target: Target, *inputs: Any) -> None:
         """Begin to compile for inputs of such shapes: those of `_run`."""
-        self.target.ahead(self._run, *inputs, name=self._name)
+        target.ahead(self._run, *inputs, name=self._name)
 
     @property
     def _name(self) -> Any:

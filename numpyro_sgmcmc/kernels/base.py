@@ -24,6 +24,7 @@ from numpyro_sgmcmc.kernels.first import FirstStates
 from numpyro_sgmcmc.kernels.keys import noticed, settled
 from numpyro_sgmcmc.kernels.options import as_schedule, check_correction, check_fits, tuned_or
 from numpyro_sgmcmc.kernels.prepare import Choices, Prepared, prepare
+from numpyro_sgmcmc.kernels.progress import Progress
 from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.start import check_params, check_starts, checked_start
 from numpyro_sgmcmc.kernels.state import SGMCMCState
@@ -226,13 +227,12 @@ class AbstractKernel(MCMCKernel, ABC):
             check_params(structure, init_params, "init_params", () if single else rng_key.shape[:1])
         bad_arguments = non_finite_arguments(model_args, kwargs)
         foresee = lambda gradient, *shapes: self._first_states(gradient, single).ahead(  # noqa: E731
-            rng_key, init_params, *shapes
+            target, rng_key, init_params, *shapes
         )
         prepared = self._prepare(target, init_params, single, num_warmup, bad_arguments, foresee)
         first = self._first_states(prepared.gradient, single)
-        state, finite = first.run(
-            prepared.anchor, prepared.tuned, prepared.believed, rng_key, init_params
-        )
+        start = prepared.anchor, prepared.tuned, prepared.believed
+        state, finite = first.run(target, *start, rng_key, init_params)
         if structure.dimension:
             check_starts(target, state.z, finite, bad_arguments)
         return state
@@ -251,8 +251,7 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def get_diagnostics_str(self, state: SGMCMCState) -> str:
         """Return step size and share of diverged iterations, for the progress bar."""
-        step_size, diverged, count = jax.device_get((state.step_size, state.num_diverging, state.i))
-        return f"step size {step_size:.2e}, diverged {diverged / max(int(count), 1):.1%}"
+        return self._progress.words(state)
 
     def stepper(self, args: tuple, kwargs: dict, tuned: Tuned) -> Stepper:
         """Return what one transition needs, for these arguments and tuned numbers."""
@@ -290,6 +289,7 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def _reset(self) -> None:
         self.began: list[float] = []  # times, by `perf_counter`, at which `init` was called
+        self._progress = Progress()
         self._target: Target | None = None
         self._prepared: Prepared | None = None
         self._key_of_target: Any = None
@@ -298,10 +298,11 @@ class AbstractKernel(MCMCKernel, ABC):
         leaves, tree = jax.tree.flatten((args, kwargs))
         key = (tree, [id(leaf) for leaf in leaves])
         if self._target is None or self._key_of_target != key:
+            last = self._target
             self._reset()
             structure = read_structure(self.model, args, kwargs)
             warn_about_dropped_sites(structure)
-            self._target = Target(structure, self._minibatch, args, kwargs)
+            self._target = Target(structure, self._minibatch, args, kwargs).or_kept(last)
             self._key_of_target = key
         return self._target
 
@@ -337,7 +338,6 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def _first_states(self, gradient: AbstractGradient, single: bool) -> FirstStates:
         return FirstStates(
-            self.target,
             self._dynamics,
             gradient,
             self._minibatch,

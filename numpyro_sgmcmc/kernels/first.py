@@ -23,7 +23,6 @@ class FirstStates:
     """The program that makes the first state of each chain.
 
     Attributes:
-        target: the model bound to its data.
         dynamics: with or without their friction.
         gradient: the estimator.
         minibatch: the minibatch scheme.
@@ -33,7 +32,6 @@ class FirstStates:
         is_single: whether there is one key, without a leading axis of chains.
     """
 
-    target: Target
     dynamics: AbstractDynamics
     gradient: AbstractGradient
     minibatch: AbstractMinibatch
@@ -42,15 +40,31 @@ class FirstStates:
     temperature: float
     is_single: bool
 
-    def run(self, anchor: Any, tuned: Tuned, believed: Any, key: Any, init_params: Any) -> Any:
+    def run(
+        self,
+        target: Target,
+        anchor: Any,
+        tuned: Tuned,
+        believed: Any,
+        key: Any,
+        init_params: Any,
+    ) -> Any:
         """Return the states, and whether their positions are finite starts."""
         inputs = (anchor, tuned, believed, key, init_params)
-        return self.target.run(self._run, *inputs, name=self._name(init_params), brief=True)
+        return target.run(self._run, *inputs, name=self._name(init_params), brief=True)
 
-    def ahead(self, key: Any, init_params: Any, anchor: Any, tuned: Any, believed: Any) -> None:
+    def ahead(
+        self,
+        target: Target,
+        key: Any,
+        init_params: Any,
+        anchor: Any,
+        tuned: Any,
+        believed: Any,
+    ) -> None:
         """Begin to compile for inputs of such shapes."""
         inputs = (anchor, tuned, believed, key, init_params)
-        self.target.ahead(self._run, *inputs, name=self._name(init_params), brief=True)
+        target.ahead(self._run, *inputs, name=self._name(init_params), brief=True)
 
     def _name(self, init_params: Any) -> Any:
         return FirstStates, self.is_single, init_params is None, type(self.gradient)

@@ -20,14 +20,35 @@ def split_arguments(
     leaves, tree = jax.tree.flatten((args, kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array | np.ndarray)]
     arrays = [leaves[i] for i in places]
+    others = [None if i in places else leaf for i, leaf in enumerate(leaves)]
 
     def rebuild(replacements: list[Any]) -> tuple[tuple, dict]:
-        filled = list(leaves)
+        filled = list(others)  # a program that is kept must not keep the data too
         for place, array in zip(places, replacements, strict=True):
             filled[place] = array
         return jax.tree.unflatten(tree, filled)
 
     return arrays, rebuild
+
+
+def are_alike(some: tuple[tuple, dict], others: tuple[tuple, dict]) -> bool:
+    """Return whether arguments differ at most in their arrays' entries."""
+    (leaves, tree), (other_leaves, other_tree) = map(jax.tree.flatten, (some, others))
+    return tree == other_tree and all(map(_is_alike, leaves, other_leaves))
+
+
+def _is_alike(leaf: Any, other: Any) -> bool:
+    if isinstance(leaf, jax.Array | np.ndarray):
+        return (
+            isinstance(other, jax.Array | np.ndarray)
+            and leaf.shape == other.shape
+            and leaf.dtype == other.dtype
+        )
+    return leaf is other or (isinstance(leaf, bool | int | float | str) and _is_same(leaf, other))
+
+
+def _is_same(leaf: Any, other: Any) -> bool:
+    return type(leaf) is type(other) and leaf == other
 
 
 def as_jax_arrays(args: tuple, kwargs: dict) -> tuple[tuple, dict]:

@@ -77,6 +77,24 @@ class Structure:
         """The number d of unconstrained parameters."""
         return sum(value.size for value in self.prototype.values())
 
+    def is_like(self, other: "Structure") -> bool:
+        """Return whether programs made for this structure hold for another of the same model.
+
+        Not where values of `param` or `mutable` sites are part of them.
+        """
+        if self.fixed or other.fixed or self.model is not other.model:
+            return False
+        mine, theirs = (
+            [
+                {name: (z.shape, z.dtype) for name, z in s.prototype.items()},
+                *(s.plates, s.groups, s.is_random, s.minibatch_sites, s.costly_sites),
+                *(s.observed, s.bounded, s.dims, jax.tree.structure(s.transforms)),
+                [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(s.transforms)],
+            ]
+            for s in (self, other)
+        )
+        return mine == theirs
+
     def placeholder(self) -> dict[str, jax.Array]:
         """Return some minibatch, for what must run the model but does not depend on it."""
         return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}

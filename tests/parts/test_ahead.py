@@ -23,7 +23,7 @@ def test_an_adapting_start_compiles_nothing_twice(build):
     foreseen = {key for key, _ in ahead}
     assert {key for key, program in programs.items() if program._cache_size()}.isdisjoint(foreseen)
     for compiled in ahead.values():
-        compiled.result()  # raises what the compiler raised
+        compiled.program.result()  # raises what the compiler raised
 
 
 def test_other_inputs_than_foreseen_are_compiled_when_they_come():

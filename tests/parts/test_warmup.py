@@ -113,13 +113,14 @@ def test_a_wrong_belief_is_mended():
 
 
 def test_a_walker_that_leaves_the_finite_numbers_comes_back():
-    window = Window(TARGET, Splitting(0.1), FixedPoint(), 1.0)
+    window = Window(Splitting(0.1), FixedPoint(), 1.0)
     centre = jnp.asarray(EXACT.mode, jnp.float32)
     factor = jnp.asarray(np.linalg.cholesky(COVARIANCE), jnp.float32)
     tuned = Tuned(jnp.asarray(9.0), None, Dense(factor))  # the limit is 2
     start = jnp.broadcast_to(centre, (WALKERS, 3))
     believed = Approximation(centre, Dense(factor))
-    seen = window.run(jax.random.key(0), tuned, anchor_at(TARGET, centre), believed, start, 300)
+    anchor = anchor_at(TARGET, centre)
+    seen = window.run(TARGET, jax.random.key(0), tuned, anchor, believed, start, 300)
     assert float(seen.diverging) > 0
     assert np.all(np.isfinite(seen.last))
     assert np.all(np.isfinite(seen.snapshots))
