@@ -1,7 +1,6 @@
 """Compiling the programs of a warm-up in other threads, before they are wanted."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax
@@ -70,7 +69,6 @@ def compile_ahead(
         window = Window(wishes.dynamics, stand_in(gradient), wishes.temperature)
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
-        keys = jax.eval_shape(partial(jax.random.split, num=(3, WALKERS)), key)
-        window.ahead(target, keys, tuned, anchor, position, believed.spread, start, length)
+        window.ahead(target, key, tuned, anchor, position, believed.spread, start, length)
         target.ahead(value_and_grad, position)
     finish(anchor, tuned, believed)

@@ -76,9 +76,7 @@ class Window:
         """
         whiten = _inverse(believed.spread)
         steps = jnp.asarray(length, jnp.int32)
-        # Random numbers take long to compile: what is drawn once is drawn here, not in the program.
-        keys = jax.random.split(key, (3, len(start)))
-        inputs = (keys, tuned, anchor, believed.centre, whiten, start, steps)
+        inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
         return target.run(self._run, *inputs, name=self._name)
 
     def ahead(self, target: Target, *inputs: Any) -> None:
@@ -92,7 +90,7 @@ class Window:
     def _run(
         self,
         view: View,
-        keys: jax.Array,
+        key: jax.Array,
         tuned: Tuned,
         anchor: Anchor,
         centre: jax.Array,
@@ -101,7 +99,8 @@ class Window:
         length: jax.Array,
     ) -> Seen:
         walkers, dimension = start.shape
-        keys_aux, keys_scheme, keys_steps = keys
+        # Once for all: random numbers take long to compile.
+        keys_aux, keys_scheme, keys_steps = jax.random.split(key, (3, walkers))
         dynamics = with_friction(self.dynamics, tuned.friction)
         stepper = Stepper(
             potential=view.potential,
