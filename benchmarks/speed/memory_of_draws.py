@@ -37,6 +37,7 @@ PARTS = tuple(
         f"memory of {MANY - FEW:,} draws of {PARAMETERS:,} parameters, {words}",
         Bar(1.1),
         partial(growth, bar),
+        "NumPyro keeps all draws twice, by chain and flat, whatever the kernel",
     )
     for bar, words in (("bar", "with the progress bar"), ("none", "without it"))
 )

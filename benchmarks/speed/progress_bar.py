@@ -36,6 +36,7 @@ PARTS = (
         f"run of `SGLD` with the default bar over that without, `num_steps={NUM_STEPS}`",
         Bar(1.25),
         overhead,
+        "NumPyro's bar makes a call of a compiled program of each draw: about 0.15 ms",
     ),
 )
 
