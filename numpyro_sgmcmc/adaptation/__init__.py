@@ -1,7 +1,13 @@
 """One-time work before a run: where the posterior lies, how wide it is, and sound numbers."""
 
 from numpyro_sgmcmc.adaptation.ahead import compile_ahead
-from numpyro_sgmcmc.adaptation.approximation import Approximation, is_sound, laplace, mean_field
+from numpyro_sgmcmc.adaptation.approximation import (
+    Approximation,
+    is_sound,
+    laplace,
+    laplace_at,
+    mean_field,
+)
 from numpyro_sgmcmc.adaptation.limits import TOLERANCE, suggested_friction, with_friction
 from numpyro_sgmcmc.adaptation.measure import Curvature, Noise, curvatures
 from numpyro_sgmcmc.adaptation.mode import (
@@ -49,6 +55,7 @@ __all__ = [
     "is_sound",
     "is_traced",
     "laplace",
+    "laplace_at",
     "mean_field",
     "measured_noise",
     "principal_axes",

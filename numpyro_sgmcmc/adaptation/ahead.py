@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.adaptation.approximation import laplace, rises
+from numpyro_sgmcmc.adaptation.approximation import laplace_at, rises
 from numpyro_sgmcmc.adaptation.mode import adam, newton
 from numpyro_sgmcmc.adaptation.target import Target
 from numpyro_sgmcmc.adaptation.tuning import (
@@ -16,7 +16,13 @@ from numpyro_sgmcmc.adaptation.tuning import (
     curvature_at,
     noise_program,
 )
-from numpyro_sgmcmc.adaptation.warmup import POINTS, stand_in, value_and_grad, window_lengths
+from numpyro_sgmcmc.adaptation.warmup import (
+    POINTS,
+    points_program,
+    stand_in,
+    value_and_grad,
+    window_lengths,
+)
 from numpyro_sgmcmc.adaptation.windows import WALKERS, Window
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
@@ -55,7 +61,9 @@ def compile_ahead(
     target.ahead(adam, key, position, brief=True)
     mode = target.ahead(newton, position)
     target.ahead(rises, mode, key)
-    believed = jax.eval_shape(laplace, mode)
+    believed = target.ahead(laplace_at, mode, brief=True)
+    draw, name = points_program(wishes.temperature)
+    target.ahead(draw, believed, key, name=name, brief=True)
     linear = preconditioner or believed.spread
     target.ahead(curvature_at, linear, shape(CURVATURE_POINTS, *position.shape), key, brief=True)
     anchor: Any = Anchor(*mode[:3])

@@ -58,6 +58,11 @@ def laplace(mode: Mode) -> Approximation:
     return Approximation(mode.position, Dense(axes * scale))
 
 
+def laplace_at(view: View, mode: Mode) -> Approximation:
+    """Return the same, as a program that a target keeps."""
+    return laplace(mode)
+
+
 def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
     """Return whether the Laplace approximation describes U where it would draw.
 

@@ -1,7 +1,8 @@
 """The warm-up: windows that double, and at the end of each better numbers for the next."""
 
+from collections.abc import Callable
 from math import log2
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -71,8 +72,9 @@ def warm_up(
         believed = believed._replace(spread=Dense(jnp.diag(believed.spread.scale)))
     linear = preconditioner or believed.spread
     key_points, key_tune, key = jax.random.split(key, 3)
-    points = believed.draw(key_points, POINTS, temperature)
-    positions, caution = points[:WALKERS], 1.0
+    draw, name = points_program(temperature)
+    points, positions = target.run(draw, believed, key_points, name=name, brief=True)
+    caution = 1.0
     lengths = window_lengths(transitions)
     # A model traced as a whole has no numbers to decide by; at T = 0 there is no width to see.
     if isinstance(believed.centre, Tracer) or temperature == 0:
@@ -102,6 +104,19 @@ def warm_up(
         adaptation = tuned_at(key_tune, points)
     adaptation = adaptation._replace(windows=len(lengths))
     return WarmedUp(adaptation, linear, believed, anchor)
+
+
+def points_program(temperature: float) -> tuple[Callable, Any]:
+    """Return what draws the first typical points and the walkers' starts among them, and its name.
+
+    It runs on (believed, key).
+    """
+
+    def draw(view: View, believed: Approximation, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        points = believed.draw(key, POINTS, temperature)
+        return points, points[:WALKERS]
+
+    return draw, (points_program, temperature)
 
 
 def stand_in(gradient: AbstractGradient) -> AbstractGradient:

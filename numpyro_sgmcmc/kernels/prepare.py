@@ -28,6 +28,7 @@ from numpyro_sgmcmc.adaptation import (
     is_sound,
     is_traced,
     laplace,
+    laplace_at,
     mean_field,
     measured_noise,
     suggested_friction,
@@ -161,13 +162,13 @@ def _rough(
     key_mode, key_check, key_fit = jax.random.split(key, 3)
     if given is not None:
         mode = _mode(target, key_mode, start, given)
-        return laplace(mode), _anchor(mode)
+        return target.run(laplace_at, mode, brief=True), _anchor(mode)
     position = start()
     if isinstance(position, Tracer) or is_dense(position):
         mode = find_mode(target, key_mode, position)
         if is_sound(target, mode, key_check):
             warn_about_mode(target.structure, mode, given=False)
-            return laplace(mode), _anchor(mode)
+            return target.run(laplace_at, mode, brief=True), _anchor(mode)
     believed = mean_field(target, key_fit, position)
     anchor = anchor_at(target, believed.centre)
     check_finite(anchor)
