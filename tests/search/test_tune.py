@@ -55,12 +55,17 @@ def squared_error(step_size, transitions):
     return (v - 1) ** 2 + noise / transitions
 
 
+@pytest.mark.long
 def test_the_best_step_size_of_a_gaussian_is_found():
     """Within a factor of 3 of the step size of least expected discrepancy; the grid's factor is 2.
 
     Of 40 other keys three missed it, by a factor of 4; the error below was within its bound in all.
+    The median of five misses it where three do (false failures: 10 x (3 / 40)^3 = 0.4 %).
     """
-    found = search(SGLD(MODEL), jax.random.key(0), *ARGS, budget=1e7, step_sizes=STEP_SIZES)
+    kernel = SGLD(MODEL)
+    keys = jax.random.split(jax.random.key(0), 5)
+    searches = [search(kernel, key, *ARGS, budget=1e7, step_sizes=STEP_SIZES) for key in keys]
+    found = sorted(searches, key=lambda one: one.step_size)[2]
     last = 1e7 / 2 / 4 / BATCH  # transitions in the second of two rounds, which four arms share
     exact = [expected_discrepancy(h, last) for h in STEP_SIZES]
     # Not in the middle: step sizes that are confused with each other are found out.
