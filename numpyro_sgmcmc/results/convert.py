@@ -61,7 +61,8 @@ def to_inference_data(
             seconds.
         coords: labels by dimension. Dimensions that come from plates bear the plates' names, and
             others those that the model gives: `sample(..., infer={"event_dims": ["feature"]})`.
-        dims: names of dimensions by variable, instead of the model's.
+        dims: names of dimensions by variable, instead of the model's. Slashes in names, such as
+            those of modules, become dots.
         attributes: more of them, such as {"data": "2026-11, cleaned"}; they go before those of the
             same name.
 

@@ -41,6 +41,11 @@ def from_datasets(datasets: dict[str, xr.Dataset], attributes: dict[str, Any]) -
     return tree
 
 
+def plain(name: str) -> str:
+    """Return a name without slashes: files and ArviZ 1.x's trees take those for paths."""
+    return name.replace("/", ".")
+
+
 def group_names(data: Any) -> list[str]:
     """Return the names of the groups."""
     return list(data.groups()) if ARVIZ_MAJOR == 0 else list(data.children)
@@ -80,8 +85,14 @@ def _dataset(
         own = list(dims.get(name) or [])
         own += [None] * (array.ndim - len(lead) - len(own))
         names = [d or f"{name}_dim_{i}" for i, d in enumerate(own[: array.ndim - len(lead)])]
-        variables[name] = (*lead, *names), array
+        if plain(name) in variables:
+            raise ValueError(
+                f"Expected sites whose names differ in more than '/' and '.'; got {name!r} and one"
+                " more of that name. Rename one of them in the model."
+            )
+        variables[plain(name)] = (*lead, *map(plain, names)), array
     dataset = xr.Dataset({n: xr.Variable(d, v) for n, (d, v) in variables.items()})
+    coords = {plain(dimension): label for dimension, label in coords.items()}
     labels = {str(d): coords.get(str(d), np.arange(n)) for d, n in dataset.sizes.items()}
     for name, label in labels.items():
         if len(label) != dataset.sizes[name]:

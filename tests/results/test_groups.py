@@ -5,6 +5,8 @@ import platform
 import arviz as az
 import jax
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 import xarray as xr
 
@@ -132,3 +134,25 @@ def test_files_keep_everything(kind, tmp_path):
     assert dict(attributes) == pytest.approx({n: v for n, v in data.attrs.items() if n != "key"})
     second = lambda sites: sites["w"] ** 2  # noqa: E731
     np.testing.assert_allclose(expectation(loaded, second), expectation(data, second))
+
+
+def test_slashes_in_names_become_dots(tmp_path):
+    def module(y):
+        theta = numpyro.sample("net/kernel", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        with numpyro.plate("data/rows", len(y), subsample_size=4) as rows:
+            numpyro.sample("y", dist.Normal(theta.sum(), 1.0), obs=y[rows])
+
+    data = unjudged(run(SGLD(module, 1e-3), DATA), dims={"net/kernel": ["net/unit"]})
+    assert data["posterior"]["net.kernel"].dims == ("chain", "draw", "net.unit")
+    data.to_netcdf(tmp_path / "run.nc")
+    loaded = az.from_netcdf(tmp_path / "run.nc")
+    np.testing.assert_array_equal(
+        loaded["posterior"]["net.kernel"], data["posterior"]["net.kernel"]
+    )
+
+    def twice(y):
+        numpyro.sample("a.b", dist.Normal(0.0, 1.0))
+        numpyro.deterministic("c", numpyro.sample("a/b", dist.Normal(y.mean(), 1.0)))
+
+    with pytest.raises(ValueError, match=r"differ in more than '/' and '\.'; got 'a/b'"):
+        unjudged(run(SGLD(twice, 1e-3), DATA))

@@ -83,7 +83,8 @@ def autocorrelation(data: Any, entry: Entry) -> Any:
 def _alone(data: Any, entry: Entry, stride: int = 1) -> Any:
     posterior = data["posterior"]
     dataset = xr.Dataset(
-        {entry.label: (("chain", "draw"), draws_of(data, "posterior", entry)[:, ::stride])},
+        # Titles name the entry; xarray's trees refuse a slash, which a label may hold.
+        {"entry": (("chain", "draw"), draws_of(data, "posterior", entry)[:, ::stride])},
         {"chain": posterior["chain"].values, "draw": posterior["draw"].values[::stride]},
     )
     return dataset if ARVIZ_MAJOR == 0 else xr.DataTree.from_dict({"posterior": dataset})
