@@ -14,7 +14,7 @@ from benchmarks.speed.parts import Measured, NotMeasured, Part
 from benchmarks.speed.ratios import Bar, median_ratio, orders
 from benchmarks.speed.report import environment, run
 
-ROUNDS = 2
+ROUNDS = 1
 MEAN_BOUND, SD_BOUND = 0.1, 0.05
 LARGEST_RHAT = 1.05
 

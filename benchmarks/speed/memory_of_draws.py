@@ -43,4 +43,4 @@ PARTS = tuple(
 )
 
 if __name__ == "__main__":
-    run("memory_of_draws", PARTS)
+    run("memory_of_draws", PARTS, rounds=3)

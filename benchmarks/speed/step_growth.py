@@ -36,4 +36,4 @@ PARTS = (
 )
 
 if __name__ == "__main__":
-    run("step_growth", PARTS, rounds=7)
+    run("step_growth", PARTS, rounds=5)

@@ -47,4 +47,4 @@ PARTS = (
 )
 
 if __name__ == "__main__":
-    run("step_langevin", PARTS, rounds=7)
+    run("step_langevin", PARTS, rounds=5)
