@@ -80,13 +80,13 @@ PARTS = (
         f"{CHAINS} chains over one, each with its own minibatch",
         Bar(4.0, at_least=True),
         partial(gain, {}, independent()),
-        "two cores have no more to give, to a loop written by hand neither",
+        "loops by hand gain less on two cores",
     ),
     Part(
         f"{CHAINS} chains over one, sharing their minibatch",
         Bar(20.0, at_least=True),
         partial(gain, {"minibatch": SharedMinibatch()}, shared()),
-        "two cores have no more to give; ours also returns U, which the loop by hand leaves out",
+        "loops by hand miss it too; ours also computes U, for the draw and to refuse bad steps",
     ),
 )
 

@@ -285,7 +285,7 @@ class AbstractKernel(MCMCKernel, ABC):
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what the user chose; what was compiled for data is made again by `init`."""
         fresh = {"_target": None, "_prepared": None, "_key_of_target": None, "began": []}
-        return self.__dict__ | fresh
+        return self.__dict__ | fresh | {"_progress": Progress()}
 
     def _reset(self) -> None:
         self.began: list[float] = []  # times, by `perf_counter`, at which `init` was called

@@ -31,8 +31,9 @@ class SharedMinibatch(AbstractMinibatch):
     chains has the variance of C / (1 + (C - 1) s) independent ones. R-hat compares the spread
     between chains with that within them: a spread too small by the factor 1 - s hides what has not
     converged, and ArviZ's effective sample sizes are too large by up to 1 + (C - 1) s. So share
-    only where the noise is small (`FixedPoint()`, or the step size that a warm-up chooses: s is at
-    most 0.05 there), and look at `diagnose`, which takes s off the effective sample sizes.
+    only where the noise is small: `FixedPoint()`, or the step size that a warm-up chooses, where s
+    is at most 0.05, or 0.3 under a noise correction. `diagnose` takes what chains share off the
+    effective sample sizes.
 
     Chains that run one after another, or on several devices, share nothing.
 

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import pickle
 import weakref
 
 import jax
@@ -70,3 +71,14 @@ def test_data_of_the_last_run_are_let_go():
     del first
     gc.collect()
     assert gone() is None
+
+
+def test_words_of_the_progress_bar_are_not_pickled():
+    """They hold until a time of this process's clock, which is no time of another's."""
+    kernel = SGLD(model, 1e-3)
+    state = kernel.init(jax.random.key(0), 0, None, (data(0),), {})
+    kernel.get_diagnostics_str(state)
+    kernel._progress._until = float("inf")
+    copied = pickle.loads(pickle.dumps(kernel))
+    later = state._replace(step_size=jnp.asarray(0.5))
+    assert copied.get_diagnostics_str(later).startswith("step size 5.00e-01")
