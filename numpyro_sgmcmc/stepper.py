@@ -8,6 +8,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.transition import Moved, Transition, Walker
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
@@ -28,14 +29,14 @@ class Stepper:
 
     def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
         """Return a Brownian increment at this temperature, ~ N(0, T h I)."""
-        noise = jax.random.normal(key, position.shape, position.dtype)
+        noise = threefry.normal(key, position.shape, position.dtype)
         return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
 
     def minibatch(self, key: jax.Array, count: jax.Array, state: Any) -> tuple[Minibatch, Any]:
         """Return minibatch number `count` and the scheme's next state."""
         key_density = None
         if self.is_random:
-            key, key_density = jax.random.split(key)
+            key, key_density = threefry.split(key)
         if not self.plates:
             return Minibatch({}, key_density), state
         indices, state = self.scheme.draw(key, count, self.plates, state)

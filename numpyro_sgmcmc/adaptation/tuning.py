@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation.limits import TOLERANCE, choose, limits_of
 from numpyro_sgmcmc.adaptation.measure import (
     DENSE_NOISE,
@@ -192,7 +193,7 @@ def curvature_at(
     def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
         return curvatures(view, preconditioner, *inputs)
 
-    found = jax.lax.map(one, (points, jax.random.split(key, len(points))))
+    found = jax.lax.map(one, (points, threefry.split(key, len(points))))
     finite = jnp.where(jnp.isfinite(found.largest), found.largest, 0.0)
     mean = jnp.where(jnp.isfinite(found.mean), found.mean, 0.0)
     return Curvature(jnp.max(finite), jnp.mean(mean))

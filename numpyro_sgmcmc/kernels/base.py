@@ -14,6 +14,7 @@ from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, concretely, with_friction
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
 from numpyro_sgmcmc.dynamics import AbstractDynamics
@@ -382,7 +383,7 @@ class AbstractKernel(MCMCKernel, ABC):
     ) -> tuple[SGMCMCState, Walker]:
         state, walker = carry
         count = state.i * self._num_steps + s
-        key, key_noise, key_batch = jax.random.split(state.rng_key, 3)
+        key, key_noise, key_batch = threefry.split(state.rng_key, 3)
         step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
         minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
         increment = stepper.increment(key_noise, walker.position, step_size)

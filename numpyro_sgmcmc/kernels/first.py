@@ -8,6 +8,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation import Approximation, Target, Tuned, View, with_friction
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
@@ -84,7 +85,7 @@ class FirstStates:
         key: jax.Array,
         init_params: dict[str, Any] | None,
     ) -> tuple[SGMCMCState, jax.Array]:
-        own_key, key_start, key_aux, key_batch, key_check = jax.random.split(key, 5)
+        own_key, key_start, key_aux, key_batch, key_check = threefry.split(key, 5)
         structure = view.structure
         position, finite = self._start(view, believed, key_start, key_check, init_params)
         dynamics = with_friction(self.dynamics, tuned.friction)

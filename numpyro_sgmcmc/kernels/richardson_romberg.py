@@ -11,6 +11,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation import Adaptation
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.kernels.base import AbstractKernel
@@ -165,7 +166,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         state, levels, halfway = carry
         count = state.i * self.num_steps + s
         finest = 2 ** (self.levels - 1)
-        key, *keys = jax.random.split(state.rng_key, 3 * finest)
+        key, *keys = threefry.split(state.rng_key, 3 * finest)
         position = levels[-1].walker.position
         h = jnp.asarray(stepper.step_size(count), position.dtype)
         # 1 + 2 + ... + finest minibatches, then the finest increments, whose sums the others take.

@@ -5,6 +5,8 @@ from math import isqrt
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc import threefry
+
 ROUNDS = 8
 
 
@@ -19,7 +21,7 @@ def permuted(key: jax.Array, size: int, places: jax.Array) -> jax.Array:
     """
     low = isqrt(size - 1) + 1 if size > 1 else 1
     high = -(-size // low)
-    keys = jax.random.bits(key, (ROUNDS,), jnp.uint32)
+    keys = threefry.bits(key, (ROUNDS,))
 
     def network(place: jax.Array) -> jax.Array:
         left, right = place % low, place // low

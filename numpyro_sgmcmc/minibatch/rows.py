@@ -3,6 +3,8 @@
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc import threefry
+
 HALF = 16
 LOW = 0xFFFF
 FEW_ROWS = 2**22
@@ -19,8 +21,8 @@ def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array
     """
     count = jnp.uint32(size)
     if size <= FEW_ROWS:
-        return _product(jax.random.bits(key, shape, jnp.uint32), count)[0].astype(jnp.int32)
-    high, low = jax.random.bits(key, (2, *shape), jnp.uint32)
+        return _product(threefry.bits(key, shape), count)[0].astype(jnp.int32)
+    high, low = threefry.bits(key, (2, *shape))
     upper, below = _product(high, count)
     carried, _ = _product(low, count)
     # The fraction's lower half may push the product over the next integer.

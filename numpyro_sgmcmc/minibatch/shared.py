@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 from numpyro_sgmcmc.types import Indices, Plate
@@ -51,13 +52,13 @@ class SharedMinibatch(AbstractMinibatch):
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> SharedState:
         """Return the scheme's first state and a key."""
-        key, key_scheme = jax.random.split(key)
+        key, key_scheme = threefry.split(key)
         return SharedState(key, self.scheme.init(key_scheme, plates))
 
     def draw(
         self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: SharedState
     ) -> tuple[Indices, SharedState]:
         """Return the scheme's indices; the chain's own key is not used."""
-        mine, key_next = jax.random.split(state.key)
+        mine, key_next = threefry.split(state.key)
         indices, inner = self.scheme.draw(mine, count, plates, state.inner)
         return indices, SharedState(key_next, inner)

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
-from numpyro.distributions.transforms import IdentityTransform, Transform
+from numpyro.distributions.transforms import IdentityTransform, IndependentTransform, Transform
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
@@ -197,9 +197,7 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
             for name, site in trace.items()
             if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
         ),
-        bounded=tuple(
-            name for name in latent if not isinstance(transforms[name], IdentityTransform)
-        ),
+        bounded=tuple(name for name in latent if not _is_identity(transforms[name])),
         dims=named_dims(trace),
         transforms=None if follows else transforms,
     )
@@ -263,6 +261,12 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
             f" with the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i:"
             f" ... {name}[i] ...`."
         )
+
+
+def _is_identity(transform: Transform) -> bool:
+    while isinstance(transform, IndependentTransform):
+        transform = transform.base_transform
+    return isinstance(transform, IdentityTransform)
 
 
 def _is_factor(site: dict[str, Any]) -> bool:

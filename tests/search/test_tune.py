@@ -1,6 +1,7 @@
 """The search on a Gaussian whose best step size is known, and what it hands back."""
 
 import pickle
+import time
 from functools import partial
 
 import jax
@@ -13,6 +14,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SVRGLD, SGHMCSplit, UniformMinibatch, tune
 from numpyro_sgmcmc.potential import read_structure, stochastic_potential
+from numpyro_sgmcmc.search.lanes import Lanes
 from numpyro_sgmcmc.search.race import DRAWS
 from numpyro_sgmcmc.types import Minibatch
 from tests.oracles import discrepancy, linear
@@ -179,11 +181,42 @@ def test_arms_that_refuse_steps_lose_even_if_their_draws_look_well():
     np.testing.assert_array_equal(np.isinf(found.arms["score"]), [False, True])
 
 
-def test_seconds_are_of_sampling():
-    found = tune(SGLD(MODEL), jax.random.key(0), *ARGS, budget=0.4, step_sizes=[1e-5, 1e-4, 1e-3])
-    # Three arms, one round: probe and run are timed apart, so the sum is about the budget.
-    assert 0.1 < found.arms["seconds"].sum() < 4.0
-    assert (found.arms["transitions"] > 3 * DRAWS).all()
+def test_a_budget_of_seconds_is_spent(monkeypatch):
+    """By a clock of the test's own, on which an iteration of all arms takes a millisecond."""
+    iteration, advance = 1e-3, Lanes.advance
+
+    def timed(self, count, skip, thin):
+        advance(self, count, skip, thin)
+        return (skip + count * thin) * iteration
+
+    monkeypatch.setattr(Lanes, "advance", timed)
+    steps = [1e-5, 1e-4, 1e-3]
+    found = tune(SGLD(MODEL), jax.random.key(0), *ARGS, budget=1.0, step_sizes=steps)
+    spent = found.arms["transitions"] * iteration
+    # Iterations between draws are a whole number: less than one a draw is left over.
+    assert 1.0 - DRAWS * iteration < spent.iloc[0] <= 1.0
+    np.testing.assert_allclose(found.arms["seconds"].sum(), spent.iloc[0])
+
+
+def test_compilation_takes_nothing_of_the_budget(monkeypatch):
+    compiling, sampling, walls, advance = [0.0], [], [], Lanes.advance
+
+    def note(event, seconds, **_):
+        if event.endswith("backend_compile_duration"):
+            compiling[-1] += seconds
+
+    def watched(self, count, skip, thin):
+        compiling.append(0.0)
+        begin = time.perf_counter()
+        sampling.append(advance(self, count, skip, thin))
+        walls.append(time.perf_counter() - begin)
+        return sampling[-1]
+
+    monkeypatch.setattr(Lanes, "advance", watched)
+    jax.monitoring.register_event_duration_secs_listener(note)
+    tune(SGLD(MODEL), jax.random.key(0), *ARGS, budget=0.4, step_sizes=[1e-5, 1e-4])
+    jax.monitoring.clear_event_listeners()
+    assert compiling[1] > 0 and sampling[0] + compiling[1] < walls[0]
 
 
 def test_the_temperature_is_the_targets():
