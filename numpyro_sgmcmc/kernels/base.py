@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
@@ -350,7 +349,7 @@ class AbstractKernel(MCMCKernel, ABC):
 
     def _advance(self, state: SGMCMCState, args: tuple, kwargs: dict) -> SGMCMCState:
         stepper = self.stepper(args, kwargs, state.tuned)
-        position = ravel_pytree(state.z)[0]
+        position = self.structure.ravel(state.z)
         walker = start = Walker(position, state.aux, state.gradient, state.preconditioner)
         state = noticed(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))

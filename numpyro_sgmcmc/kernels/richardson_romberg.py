@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from jax.flatten_util import ravel_pytree
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
@@ -136,7 +135,8 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         state = noticed(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
-        start = (_unpack(state), ravel_pytree(state.z_halfway)[0])
+        ravel = self.structure.ravel
+        start = (_unpack(state, ravel), ravel(state.z_halfway))
         carry = (state, *start)
         if self.num_steps == 1:
             carry = body(0, carry)
@@ -203,14 +203,13 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         return state, levels, jnp.where(diverging, halfway, new_halfway)
 
 
-def _unpack(state: RichardsonRombergState) -> list[Level]:
+def _unpack(state: RichardsonRombergState, ravel: Callable) -> list[Level]:
     """Return the walkers, the coarsest first."""
     pairs: list[tuple[Any, Any]] = [(state.z_coarse, state.coarse), (state.z, state)]
     if state.middle is not None:
         pairs.insert(1, (state.z_middle, state.middle))
     return [
-        Level(Walker(ravel_pytree(z)[0], c.aux, c.gradient, c.preconditioner), c.minibatch)
-        for z, c in pairs
+        Level(Walker(ravel(z), c.aux, c.gradient, c.preconditioner), c.minibatch) for z, c in pairs
     ]
 
 

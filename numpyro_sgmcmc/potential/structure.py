@@ -11,7 +11,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 from jax.core import Tracer
-from jax.flatten_util import ravel_pytree
 from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.distributions.transforms import IdentityTransform, IndependentTransform, Transform
@@ -21,6 +20,7 @@ from numpyro.primitives import Messenger
 from numpyro_sgmcmc.potential.arguments import as_jax_arrays
 from numpyro_sgmcmc.potential.deterministic import costly_sites, dependent_sites
 from numpyro_sgmcmc.potential.dims import named_dims
+from numpyro_sgmcmc.potential.flat import Flat, flat_maps
 from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
 
@@ -45,7 +45,7 @@ class Structure:
         model: the user's model.
         fixed: values of `param` and `mutable` sites, which are not sampled.
         prototype: an unconstrained value of each latent site, by name.
-        unravel: from a flat position (d,) to unconstrained values by site name.
+        flat: between unconstrained values by site name and a flat position (d,).
         plates: the subsampled plates by name.
         groups: names of plates, those in one group share a site.
         is_random: whether the density itself draws random numbers.
@@ -61,7 +61,7 @@ class Structure:
     model: Callable
     fixed: dict[str, Any]
     prototype: dict[str, Any]
-    unravel: Callable[[jax.Array], dict[str, jax.Array]]
+    flat: Flat
     plates: dict[str, Plate]
     groups: tuple[tuple[str, ...], ...]
     is_random: bool
@@ -76,6 +76,14 @@ class Structure:
     def dimension(self) -> int:
         """The number d of unconstrained parameters."""
         return sum(value.size for value in self.prototype.values())
+
+    def ravel(self, values: dict[str, jax.Array]) -> jax.Array:
+        """Return unconstrained values by site name as a flat position (d,)."""
+        return self.flat.ravel(values)
+
+    def unravel(self, position: jax.Array) -> dict[str, jax.Array]:
+        """Return a flat position as unconstrained values by site name."""
+        return self.flat.unravel(position)
 
     def is_like(self, other: "Structure") -> bool:
         """Return whether programs made for this structure hold for another of the same model.
@@ -175,7 +183,6 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
     prototype = {name: np.zeros(value.shape, value.dtype) for name, value in free.items()}
     indices = {name: trace[name]["value"] for name in plates}
     is_random = _asks_for_keys(model, given, indices, args, kwargs)
-    _, unravel = ravel_pytree(prototype)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
     dependent = dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
     own = [name for name in deterministic if name not in dependent]
@@ -186,7 +193,7 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         model=model,
         fixed={},
         prototype=prototype,
-        unravel=unravel,
+        flat=flat_maps(prototype),
         plates=plates,
         groups=_groups(trace, plates),
         is_random=is_random,

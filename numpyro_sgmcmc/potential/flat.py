@@ -1,0 +1,45 @@
+"""Between unconstrained values by site name and the flat position that kernels move."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax.flatten_util import ravel_pytree
+
+MANY_NUMBERS = 2**16
+"""From here on how an array is put together matters more than the arithmetic on it."""
+
+
+class Flat(NamedTuple):
+    """Maps of a model's unconstrained values.
+
+    Attributes:
+        ravel: from values by site name to a position (d,).
+        unravel: back.
+    """
+
+    ravel: Callable[[Any], jax.Array]
+    unravel: Callable[[jax.Array], Any]
+
+
+def flat_maps(prototype: dict[str, Any]) -> Flat:
+    """Return the maps of values of these shapes and types; all sites are one after another.
+
+    In high dimension a position, and a gradient, is put together in a branch of its own: XLA on a
+    CPU would fuse this with what follows, random numbers included, and compute number by number.
+    The branch is left where the first number is not finite: then so is no other one.
+    """
+    flat, unravel = ravel_pytree(prototype)
+    ravel = lambda values: ravel_pytree(values)[0]  # noqa: E731
+    if flat.size < MANY_NUMBERS:
+        return Flat(ravel, unravel)
+
+    def apart(values: Any) -> jax.Array:
+        first = jnp.ravel(jax.tree.leaves(values)[0])[0]
+        broken = lambda _: jnp.full_like(flat, jnp.nan)  # noqa: E731
+        return jax.lax.cond(jnp.isfinite(first), ravel, broken, values)
+
+    separate = jax.custom_vjp(unravel)
+    separate.defvjp(lambda position: (unravel(position), None), lambda _, back: (apart(back),))
+    return Flat(apart, separate)

@@ -1,0 +1,57 @@
+"""Positions of large models, which are written site by site, against `ravel_pytree`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.flatten_util import ravel_pytree
+
+from numpyro_sgmcmc.potential.flat import MANY_NUMBERS, flat_maps
+
+SHAPES = {"wide": (7, MANY_NUMBERS // 7), "b": (), "a": (3, 2), "c": (MANY_NUMBERS // 8,)}
+
+
+@pytest.fixture(scope="module", params=["alike", "mixed"])
+def values(request):
+    half = jnp.float16 if request.param == "mixed" else jnp.float32
+    keys = jax.random.split(jax.random.key(0), len(SHAPES))
+    types = {"a": half, "c": half}
+    return {
+        name: jax.random.normal(key, shape, types.get(name, jnp.float32))
+        for key, (name, shape) in zip(keys, SHAPES.items(), strict=True)
+    }
+
+
+def energy(sites):
+    return sum(jnp.sum(jnp.sin(x.astype(jnp.float32)) * (i + 1)) for i, x in enumerate(sites))
+
+
+def test_there_and_back(values):
+    flat, separate = flat_maps(values), ravel_pytree(values)[1]
+    position = flat.ravel(values)
+    np.testing.assert_array_equal(position, ravel_pytree(values)[0])
+    assert position.dtype == ravel_pytree(values)[0].dtype
+    jax.tree.map(np.testing.assert_array_equal, flat.unravel(position), separate(position))
+    types = [{n: x.dtype for n, x in v.items()} for v in (flat.unravel(position), values)]
+    assert types[0] == types[1]
+
+
+def test_gradients_and_curvature(values):
+    flat, (position, separate) = flat_maps(values), ravel_pytree(values)
+    ours, theirs = (
+        lambda x, maps=maps: energy(maps(x).values()) for maps in (flat.unravel, separate)
+    )
+    np.testing.assert_array_equal(jax.grad(ours)(position), jax.grad(theirs)(position))
+    vector = jnp.cos(jnp.arange(position.size, dtype=position.dtype))
+    products = [jax.jvp(jax.grad(f), (position,), (vector,))[1] for f in (ours, theirs)]
+    np.testing.assert_array_equal(*products)
+
+
+def test_chains(values):
+    flat = flat_maps(values)
+    stacked = jax.tree.map(lambda x: jnp.stack([x, 2 * x]), values)
+    positions = jax.vmap(flat.ravel)(stacked)
+    np.testing.assert_array_equal(positions[0], flat.ravel(values))
+    slopes = jax.vmap(jax.grad(lambda x: energy(flat.unravel(x).values())))(positions)
+    one = jax.grad(lambda x: energy(flat.unravel(x).values()))(positions[1])
+    np.testing.assert_allclose(slopes[1], one, rtol=1e-6)
