@@ -1,5 +1,8 @@
 """Uniform random rows from a single draw of random bits."""
 
+from functools import partial
+from math import prod
+
 import jax
 import jax.numpy as jnp
 
@@ -19,15 +22,26 @@ def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array
     is what `jax.random.randint` gives up to there, from a third of its draws of bits, and more than
     it gives for more rows.
     """
+    words = 1 if size <= FEW_ROWS else 2
+    drawn = threefry.bits(key, (words, *shape))
+    if prod(shape) < 2:
+        return _row(drawn, size)
+    # In two trips of a loop, as XLA would draw a row anew for each number that is gathered from it.
+    half = -(-prod(shape) // 2)
+    parts = jnp.pad(drawn.reshape(words, -1), ((0, 0), (0, 2 * half - prod(shape))))
+    parts = parts.reshape(words, 2, half).swapaxes(0, 1)
+    rows = jax.lax.map(partial(_row, size=size), parts)
+    return rows.ravel()[: prod(shape)].reshape(shape)
+
+
+def _row(words: jax.Array, size: int) -> jax.Array:
     count = jnp.uint32(size)
-    if size <= FEW_ROWS:
-        return _product(threefry.bits(key, shape), count)[0].astype(jnp.int32)
-    high, low = threefry.bits(key, (2, *shape))
-    upper, below = _product(high, count)
-    carried, _ = _product(low, count)
-    # The fraction's lower half may push the product over the next integer.
-    carry = (below + carried < below).astype(jnp.uint32)
-    return (upper + carry).astype(jnp.int32)
+    upper, below = _product(words[0], count)
+    if len(words) == 2:
+        carried, _ = _product(words[1], count)
+        # The fraction's lower half may push the product over the next integer.
+        upper += (below + carried < below).astype(jnp.uint32)
+    return upper.astype(jnp.int32)
 
 
 def _product(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
