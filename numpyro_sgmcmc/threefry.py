@@ -38,6 +38,14 @@ def split(key: jax.Array, num: int | tuple[int, ...] = 2) -> jax.Array:
     return _as_keys(_hashed(key, _places(shape)), key)
 
 
+def keys_of(key: jax.Array, num: int) -> list[jax.Array]:
+    """Return the same keys one by one, of a concrete key without any program to compile."""
+    if isinstance(key, jax.core.Tracer) or not _is_ours(key, (num,)):
+        return list(split(key, num))
+    words = _mixed(np.asarray(jax.random.key_data(key)), np.arange(num, dtype=np.uint32))
+    return [_as_keys(one, key) for one in zip(*words, strict=True)]
+
+
 def fold_in(key: jax.Array, data: jax.Array) -> jax.Array:
     """Return a new key as `jax.random.fold_in` does."""
     if not _is_ours(key, ()):
@@ -91,20 +99,26 @@ def _places(shape: tuple[int, ...]) -> jax.Array:
 
 
 def _as_keys(words: tuple[jax.Array, jax.Array], like: jax.Array) -> jax.Array:
-    data = jnp.stack(words, -1)
+    stack = jnp.stack if isinstance(words[0], jax.Array) else np.stack
+    data = jnp.asarray(stack(words, -1))
     is_typed = jnp.issubdtype(like.dtype, jax.dtypes.prng_key)
     return jax.random.wrap_key_data(data, impl=jax.random.key_impl(like)) if is_typed else data
 
 
 def _hashed(key: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return the two words that a key makes of each number below 2^32."""
-    a, b = jax.random.key_data(key)
-    schedule = a, b, a ^ b ^ jnp.uint32(PARITY)
-    first, second = jnp.zeros_like(count) + a, count + b
+    return _mixed(jax.random.key_data(key), count)
+
+
+def _mixed(key: Any, count: Any) -> tuple[Any, Any]:
+    """Return the same of a key's two words; all are JAX's arrays, or NumPy's."""
+    a, b = key
+    schedule = a, b, a ^ b ^ np.uint32(PARITY)
+    first, second = count * np.uint32(0) + a, count + b
     for group in range(GROUPS):
         for by in ROTATIONS[group % 2]:
-            first += second
+            first = first + second
             second = first ^ (second << by | second >> (WORD - by))
-        first += schedule[(group + 1) % 3]
-        second += schedule[(group + 2) % 3] + jnp.uint32(group + 1)
+        first = first + schedule[(group + 1) % 3]
+        second = second + schedule[(group + 2) % 3] + np.uint32(group + 1)
     return first, second

@@ -130,7 +130,7 @@ def tune(
         smallest_curvature: in the preconditioner's coordinates, where it is known.
         caution: multiplies the step size; below 1 where larger ones were seen to diverge.
     """
-    key_curvature, key_noise = jax.random.split(key)
+    key_curvature, key_noise = threefry.keys_of(key, 2)
     temperature = wishes.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
     curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, brief=True)

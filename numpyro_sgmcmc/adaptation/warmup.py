@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation.approximation import Approximation
 from numpyro_sgmcmc.adaptation.target import Target, View
 from numpyro_sgmcmc.adaptation.tuning import Adaptation, Tuned, Wishes, tune
@@ -71,7 +72,7 @@ def warm_up(
     if isinstance(believed.spread, Diagonal) and dimension <= DENSE_COVARIANCE:
         believed = believed._replace(spread=Dense(jnp.diag(believed.spread.scale)))
     linear = preconditioner or believed.spread
-    key_points, key_tune, key = jax.random.split(key, 3)
+    key_points, key_tune, key = threefry.keys_of(key, 3)
     draw, name = points_program(temperature)
     points, positions = target.run(draw, believed, key_points, name=name, brief=True)
     caution = 1.0
@@ -90,7 +91,7 @@ def warm_up(
         for one in map(stand_in, wishes.gradients)
     }
     for length in lengths:
-        key_window, key_tune, key = jax.random.split(key, 3)
+        key_window, key_tune, key = threefry.keys_of(key, 3)
         window = windows[type(stand_in(adaptation.gradient))]
         numbers = Tuned(adaptation.step_size, adaptation.friction, linear, adaptation.correction)
         seen = window.run(target, key_window, numbers, anchor, believed, positions, length)

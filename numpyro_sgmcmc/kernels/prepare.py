@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from numpyro_sgmcmc import threefry
 from numpyro_sgmcmc.adaptation import (
     DENSE_DIMENSION,
     POINTS,
@@ -93,7 +94,7 @@ def prepare(
             a dense noise correction in high dimension.
     """
     structure = target.structure
-    key_start, key_mode, key_tune = jax.random.split(key, 3)
+    key_start, key_mode, key_tune = threefry.keys_of(key, 3)
     gradients = _gradients(choices, structure)
     if structure.dimension == 0:
         return _nothing_to_sample(choices)
@@ -138,7 +139,7 @@ def _given(
 ) -> Prepared:
     """Return what a kernel with the user's step size needs besides it."""
     preconditioner = choices.preconditioner or Identity()
-    key_points, key_noise, key_friction = jax.random.split(key_tune, 3)
+    key_points, key_noise, key_friction = threefry.keys_of(key_tune, 3)
     kind, anchor, believed, correction = choices.noise_correction, None, None, None
     if gradient.needs_anchor or kind:
         mode = _mode(target, key_mode, start, getattr(choices.gradient, "anchor", None))
@@ -159,7 +160,7 @@ def _rough(
     target: Target, key: jax.Array, start: Callable[[], jax.Array], given: Any
 ) -> tuple[Approximation, Anchor]:
     """Return a Gaussian to begin with, and an anchor: at a mode, or where that is none, a fit."""
-    key_mode, key_check, key_fit = jax.random.split(key, 3)
+    key_mode, key_check, key_fit = threefry.keys_of(key, 3)
     if given is not None:
         mode = _mode(target, key_mode, start, given)
         return target.run(laplace_at, mode, brief=True), _anchor(mode)

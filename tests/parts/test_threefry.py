@@ -34,6 +34,26 @@ def test_keys_are_those_of_jax(key, num):
 
 
 @every_key
+@pytest.mark.parametrize("num", [1, 3])
+def test_keys_one_by_one(key, num):
+    theirs = list(jax.random.split(key, num))
+    for keys in (threefry.keys_of(key, num), jax.jit(lambda k: threefry.keys_of(k, num))(key)):
+        for ours, reference in zip(keys, theirs, strict=True):
+            assert ours.dtype == reference.dtype and ours.shape == reference.shape
+            np.testing.assert_array_equal(words(ours), words(reference))
+
+
+def test_keys_one_by_one_need_no_program():
+    compiled = []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compiled.append(event)
+    )
+    threefry.keys_of(KEYS["typed"], 4)
+    jax.monitoring.clear_event_listeners()
+    assert not compiled
+
+
+@every_key
 @pytest.mark.parametrize("shape", SHAPES)
 def test_words_are_those_of_jax(key, shape):
     ours = jax.jit(lambda k: threefry.bits(k, shape))(key)
