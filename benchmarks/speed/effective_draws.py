@@ -1,6 +1,6 @@
 """Effective draws per second of `SGHMCSplit(model)` untuned, over NUTS's and HMCECS's.
 
-Compilation and tuning are included. NUTS takes two to three minutes for 100 + 100 transitions, so
+Compilation and tuning are included. NUTS takes two to three minutes for 80 + 80 transitions, so
 there is one round. A round in which our moments are not the reference's within the bounds fails
 the bar.
 """

@@ -38,7 +38,7 @@ def ours() -> MCMC:
 def nuts() -> MCMC:
     """Return NUTS on all rows, as briefly as its warm-up allows."""
     kernel = NUTS(whole_model)
-    return MCMC(kernel, num_warmup=100, num_samples=100, progress_bar=False)
+    return MCMC(kernel, num_warmup=80, num_samples=80, progress_bar=False)
 
 
 def hmcecs() -> MCMC:

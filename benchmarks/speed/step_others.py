@@ -9,7 +9,6 @@ gradients a draw.
 from collections.abc import Callable
 from functools import cache, partial
 from importlib.util import find_spec
-from typing import Any
 
 import jax.numpy as jnp
 
@@ -20,15 +19,7 @@ from benchmarks.speed.ratios import Bar, median_ratio, medians
 from benchmarks.speed.report import run
 from benchmarks.speed.sides import FEWER, STEPS, against, by_hand, microseconds, through_mcmc
 from benchmarks.speed.timing import Side, seconds_a_step
-from numpyro_sgmcmc import (
-    SGHMC,
-    SGLD,
-    SGLDFP,
-    ContiguousMinibatch,
-    SGHMCSplit,
-    UniformMinibatch,
-)
-from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc import SGHMC, SGLD, SGLDFP, SGHMCSplit
 
 STEP_SIZE = 0.1 / ROWS
 LEAP = 1e-4
@@ -75,15 +66,10 @@ def hamiltonian_pair(gradients: int, leaps: int, data: Data) -> Pair:
     short, more = FEWER // gradients, STEPS // gradients
     step = blackjax_loops.hamiltonian(LEAP, BATCH, ROWS, FRICTION, leaps)
 
-    def ours(minibatch: AbstractMinibatch) -> Side:
-        options: dict[str, Any] = {"num_steps": gradients, "minibatch": minibatch}
-        kernel = SGHMC(model, LEAP, friction=FRICTION, **options)
-        return through_mcmc(kernel, data, short, more)._replace(steps=more)
-
+    kernel = SGHMC(model, LEAP, friction=FRICTION, num_steps=gradients)
     return {
-        "ours": ours(UniformMinibatch()),
+        "ours": through_mcmc(kernel, data, short, more)._replace(steps=more),
         "theirs": by_hand(step, data, short=short, more=more),
-        "ours, contiguous": ours(ContiguousMinibatch()),
     }
 
 
