@@ -18,6 +18,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
 GROUPS = 5
@@ -40,7 +41,7 @@ def split(key: jax.Array, num: int | tuple[int, ...] = 2) -> jax.Array:
 
 def keys_of(key: jax.Array, num: int) -> list[jax.Array]:
     """Return the same keys one by one, of a concrete key without any program to compile."""
-    if isinstance(key, jax.core.Tracer) or not _is_ours(key, (num,)):
+    if isinstance(key, Tracer) or not _is_ours(key, (num,)):
         return list(split(key, num))
     words = _mixed(np.asarray(jax.random.key_data(key)), np.arange(num, dtype=np.uint32))
     return [_as_keys(one, key) for one in zip(*words, strict=True)]
