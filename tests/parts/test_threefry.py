@@ -1,5 +1,7 @@
 """The library's random numbers against JAX's, bit by bit."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,67 +19,65 @@ SHAPES = [(), (1,), (7,), (3, 5), (0,)]
 every_key = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 
 
+def pairs(made, key):
+    """What both libraries make of a key, in compiled programs."""
+    ours, theirs = (jax.jit(partial(made, lib))(key) for lib in (threefry, jax.random))
+    return zip(ours, theirs, strict=True)
+
+
 def words(keys: jax.Array) -> np.ndarray:
     return np.asarray(jax.random.key_data(keys))
 
 
 @every_key
-@pytest.mark.parametrize("num", [1, 2, 5, (3, 4)])
-def test_keys_are_those_of_jax(key, num):
-    ours, theirs = jax.jit(lambda k: threefry.split(k, num))(key), jax.random.split(key, num)
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    np.testing.assert_array_equal(words(ours), words(theirs))
-    number = jnp.asarray(2**31 - 1)
-    ours, theirs = jax.jit(threefry.fold_in)(key, number), jax.random.fold_in(key, number)
-    assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
-    np.testing.assert_array_equal(words(ours), words(theirs))
+def test_keys_are_those_of_jax(key):
+    nums, number = (1, 2, 5, (3, 4)), jnp.asarray(2**31 - 1)
+
+    def made(lib, key):
+        return [lib.fold_in(key, number), *(lib.split(key, num) for num in nums)]
+
+    for ours, theirs in pairs(made, key):
+        assert ours.dtype == theirs.dtype and ours.shape == theirs.shape
+        np.testing.assert_array_equal(words(ours), words(theirs))
 
 
 @every_key
-@pytest.mark.parametrize("num", [1, 3])
-def test_keys_one_by_one(key, num):
-    theirs = list(jax.random.split(key, num))
-    for keys in (threefry.keys_of(key, num), jax.jit(lambda k: threefry.keys_of(k, num))(key)):
-        for ours, reference in zip(keys, theirs, strict=True):
-            assert ours.dtype == reference.dtype and ours.shape == reference.shape
-            np.testing.assert_array_equal(words(ours), words(reference))
+def test_keys_one_by_one(key):
+    for num in (1, 3):
+        theirs, compiled = (
+            list(jax.random.split(key, num)),
+            jax.jit(threefry.keys_of, static_argnums=1),
+        )
+        for keys in (threefry.keys_of(key, num), compiled(key, num)):
+            for ours, reference in zip(keys, theirs, strict=True):
+                assert ours.dtype == reference.dtype and ours.shape == reference.shape
+                np.testing.assert_array_equal(words(ours), words(reference))
 
 
 def test_keys_one_by_one_need_no_program():
     compiled = []
-    jax.monitoring.register_event_duration_secs_listener(
-        lambda event, *_, **__: compiled.append(event)
-    )
+    note = lambda event, *_, **__: compiled.append(event)  # noqa: E731
+    jax.monitoring.register_event_duration_secs_listener(note)
     threefry.keys_of(KEYS["typed"], 4)
     jax.monitoring.clear_event_listeners()
     assert not compiled
 
 
 @every_key
-@pytest.mark.parametrize("shape", SHAPES)
-def test_words_are_those_of_jax(key, shape):
-    ours = jax.jit(lambda k: threefry.bits(k, shape))(key)
-    assert ours.dtype == jnp.uint32
-    np.testing.assert_array_equal(ours, jax.random.bits(key, shape, jnp.uint32))
+def test_numbers_are_those_of_jax(key):
+    def made(lib, key):
+        signs = lib.signs if lib is threefry else lib.rademacher
+        bits = lib.bits if lib is threefry else partial(lib.bits, dtype=jnp.uint32)
+        found = [bits(key, shape) for shape in SHAPES]
+        for dtype in (jnp.float32, jnp.bfloat16):
+            for shape in SHAPES:
+                found += [lib.normal(key, shape, dtype), signs(key, shape, dtype)]
+                found += [lib.uniform(key, shape, dtype, minval=-2.0, maxval=3.0)]
+        return found
 
-
-@every_key
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16], ids=str)
-@pytest.mark.parametrize("shape", SHAPES)
-def test_numbers_are_those_of_jax(key, shape, dtype):
-    pairs = {
-        "normal": (threefry.normal, jax.random.normal),
-        "signs": (threefry.signs, jax.random.rademacher),
-        "uniform": (
-            lambda *given: threefry.uniform(*given, minval=-2.0, maxval=3.0),
-            lambda *given: jax.random.uniform(*given, minval=-2.0, maxval=3.0),
-        ),
-    }
-    for name, (ours, theirs) in pairs.items():
-        mine = jax.jit(lambda k, draw=ours: draw(k, shape, dtype))(key)
-        reference = jax.jit(lambda k, draw=theirs: draw(k, shape, dtype))(key)
-        assert mine.dtype == reference.dtype, name
-        np.testing.assert_array_equal(mine, reference, err_msg=name)
+    for ours, theirs in pairs(made, key):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_many_numbers_are_those_of_jax():
