@@ -1,6 +1,7 @@
 """Memory of a run that keeps K draws of P parameters, over what these take: K P 4 bytes.
 
-Growth of the peak against a run of few draws, each in a fresh process. Once, as bytes do not vary.
+Growth of the peak against a run of few draws, each in a fresh process. Once:
+rounds differed by 2 %.
 """
 
 import statistics

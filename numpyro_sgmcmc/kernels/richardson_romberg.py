@@ -124,7 +124,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
 
     def _companion(self, state: Any, key: jax.Array) -> Companion:
         plates = self.structure.plates
-        fresh = partial(self.kernel.scheme.init, plates=plates)
+        fresh = jax.jit(partial(self.kernel.scheme.init, plates=plates))
         scheme = fresh(key) if is_prng_key(key) else jax.vmap(fresh)(key)
         return Companion(state.aux, state.gradient, state.preconditioner, scheme)
 

@@ -31,13 +31,14 @@ def flat_maps(prototype: dict[str, Any]) -> Flat:
     The branch is left where the first number is not finite: then so is no other one.
     """
     flat, unravel = ravel_pytree(prototype)
+    size, dtype = flat.size, flat.dtype  # its numbers may be a trace's
     ravel = lambda values: ravel_pytree(values)[0]  # noqa: E731
-    if flat.size < MANY_NUMBERS:
+    if size < MANY_NUMBERS:
         return Flat(ravel, unravel)
 
     def apart(values: Any) -> jax.Array:
-        first = jnp.ravel(jax.tree.leaves(values)[0])[0]
-        broken = lambda _: jnp.full_like(flat, jnp.nan)  # noqa: E731
+        first = next(jnp.ravel(leaf)[0] for leaf in jax.tree.leaves(values) if leaf.size)
+        broken = lambda _: jnp.full(size, jnp.nan, dtype)  # noqa: E731
         return jax.lax.cond(jnp.isfinite(first), ravel, broken, values)
 
     separate = jax.custom_vjp(unravel)

@@ -1,14 +1,23 @@
-"""Positions of large models, which are written site by site, against `ravel_pytree`."""
+"""Positions of large models, put together in a branch of their own, against `ravel_pytree`."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
+import numpyro.distributions as dist
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from numpyro_sgmcmc.potential import read_structure
 from numpyro_sgmcmc.potential.flat import MANY_NUMBERS, flat_maps
 
-SHAPES = {"wide": (7, MANY_NUMBERS // 7), "b": (), "a": (3, 2), "c": (MANY_NUMBERS // 8,)}
+SHAPES = {
+    "0": (0,),
+    "wide": (7, MANY_NUMBERS // 7),
+    "b": (),
+    "a": (3, 2),
+    "c": (MANY_NUMBERS // 8,),
+}
 
 
 @pytest.fixture(scope="module", params=["alike", "mixed"])
@@ -55,3 +64,22 @@ def test_chains(values):
     slopes = jax.vmap(jax.grad(lambda x: energy(flat.unravel(x).values())))(positions)
     one = jax.grad(lambda x: energy(flat.unravel(x).values()))(positions[1])
     np.testing.assert_allclose(slopes[1], one, rtol=1e-6)
+
+
+def test_what_is_not_finite_at_first_is_not_finite_at_all(values):
+    flat = flat_maps(values)
+    broken = values | {"a": values["a"].at[0, 0].set(jnp.inf)}
+    assert jnp.isnan(flat.ravel(broken)).all()
+    later = values | {"wide": values["wide"].at[-1, -1].set(jnp.inf)}
+    np.testing.assert_array_equal(flat.ravel(later), ravel_pytree(later)[0])
+
+
+def test_nothing_of_the_model_s_trace_is_kept():
+    def model():
+        numpyro.sample("w", dist.Normal(0.0, 1.0).expand([MANY_NUMBERS]).to_event(1))
+
+    with jax.checking_leaks():
+        structure = read_structure(model, (), {})
+    assert structure.bounded == ()  # real numbers need no second look
+    position = jnp.arange(MANY_NUMBERS, dtype=jnp.float32)
+    np.testing.assert_array_equal(structure.ravel(structure.unravel(position)), position)
