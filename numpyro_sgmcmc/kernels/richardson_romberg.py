@@ -11,7 +11,7 @@ from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Adaptation
+from numpyro_sgmcmc.adaptation import Adaptation, View
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.chains import over_chains
@@ -123,9 +123,7 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         return self.kernel.get_diagnostics_str(state)
 
     def _companion(self, state: Any, key: jax.Array) -> Companion:
-        plates = self.structure.plates
-        fresh = jax.jit(partial(self.kernel.scheme.init, plates=plates))
-        scheme = fresh(key) if is_prng_key(key) else jax.vmap(fresh)(key)
+        scheme = self.kernel.target.run(_scheme_state, key, brief=True)
         return Companion(state.aux, state.gradient, state.preconditioner, scheme)
 
     def _advance(
@@ -201,6 +199,11 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
             diverging=state.diverging | diverging,
         )
         return state, levels, jnp.where(diverging, halfway, new_halfway)
+
+
+def _scheme_state(view: View, key: jax.Array) -> Any:
+    fresh = partial(view.scheme.init, plates=view.plates)
+    return fresh(key) if is_prng_key(key) else jax.vmap(fresh)(key)
 
 
 def _unpack(state: RichardsonRombergState, ravel: Callable) -> list[Level]:
