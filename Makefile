@@ -38,16 +38,19 @@ demo: install ## run the example on real flights, and report on it
 
 # ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
 # and two test processes doing so at once can fail.
-# Most tests compile for longer than they compute, so XLA optimises less there; the slow ones compute.
+# Most tests compile for longer than they compute, so they are compiled as one-time programs are; the slow ones compute.
 # Many tests compile the same program: a cache shared by both processes saves a third of the time.
 # Continuous integration runs what takes long once more: make test ARGS="-m 'papers or long'"
 CACHE := JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
+BRIEFLY := from numpyro_sgmcmc.adaptation.compiling import compiler_options; \
+	print(*(f"--{k}={str(v).lower()}" for k, v in compiler_options(0, brief=True).items()))
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@XLA_FLAGS="$$XLA_FLAGS --xla_backend_optimization_level=0" $(PYTEST) -m "not slow and not papers and not long"
+	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(BRIEFLY)') && \
+	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) -m "not slow and not papers and not long"
 	@$(PYTEST) -m slow
 else
 	@$(PYTEST) $(ARGS)

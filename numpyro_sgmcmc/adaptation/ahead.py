@@ -70,7 +70,7 @@ def compile_ahead(
     gradient = wishes.gradients[0]
     if target.structure.plates or target.structure.is_random:
         measure, name = noise_program(gradient)
-        target.ahead(measure, anchor, linear, points, key, name=name, brief=True)
+        target.ahead(measure, anchor, linear, points, key, name=name)
     friction = shape() if hasattr(wishes.dynamics, "friction") else None
     tuned = Tuned(shape(), friction, linear)
     if window_lengths(transitions) and wishes.temperature > 0:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.adaptation.compiling import compiler_options
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, uniform_rows
 from numpyro_sgmcmc.potential import (
     Structure,
@@ -24,16 +25,8 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 
 HESSIAN_COLUMNS = 32
 """Hessian columns taken at once: memory of a block is this many times that of a gradient."""
-
-
 ROWS_AT_ONCE = 1_024
 """Rows whose gradients are taken at once."""
-
-BRIEF = {"xla_backend_optimization_level": 0}
-
-FEW_NUMBERS = 300
-"""Up to this dimension a program without optimisation still takes no time worth mentioning."""
-
 MANY_ROWS = 4_096
 """Rows that stand for the whole data where a curvature need not be exact."""
 
@@ -85,11 +78,11 @@ class Target:
         arrays, _ = split_arguments(self.args, self.kwargs)
         if is_traced((arrays, inputs)):
             # Part of a larger program, which is compiled with options of its own.
-            return self._program((key, "inner"), fn, False)(arrays, *inputs)
+            return self._program((key, "inner"), fn, None)(arrays, *inputs)
         compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
         if compiled is not None:
             return compiled.program.result()(arrays, *inputs)
-        return self._program(key, fn, brief)(arrays, *inputs)
+        return self._program(key, fn, self._options(brief))(arrays, *inputs)
 
     def ahead(self, fn: Callable, *inputs: Any, name: Any = None, brief: bool = False) -> Any:
         """Begin to compile `fn` for inputs of such shapes in another thread; return its outputs'.
@@ -101,12 +94,15 @@ class Target:
         arrays, _ = split_arguments(self.args, self.kwargs)
         place = key, _signature(inputs)
         if place not in self._ahead:
-            traced = self._program(key, fn, brief).trace(arrays, *inputs)
+            traced = self._program(key, fn, self._options(brief)).trace(arrays, *inputs)
             compiled = _compiler().submit(traced.lower().compile)
             self._ahead[place] = Begun(compiled, traced.out_info)
         return self._ahead[place].outputs
 
-    def _program(self, key: Any, fn: Callable, brief: bool) -> Any:
+    def _options(self, brief: bool) -> dict[str, Any] | None:
+        return compiler_options(self.structure.dimension, brief)
+
+    def _program(self, key: Any, fn: Callable, options: dict[str, Any] | None) -> Any:
         if key not in self._programs:
             _, rebuild = split_arguments(self.args, self.kwargs)
             structure, minibatch = self.structure, self.minibatch
@@ -115,8 +111,7 @@ class Target:
                 args, kwargs = rebuild(arrays)
                 return fn(View(structure, minibatch, args, kwargs), *inputs)
 
-            brief = brief and structure.dimension <= FEW_NUMBERS
-            self._programs[key] = jax.jit(traced, compiler_options=BRIEF if brief else None)
+            self._programs[key] = jax.jit(traced, compiler_options=options)
         return self._programs[key]
 
 

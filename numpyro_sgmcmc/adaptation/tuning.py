@@ -249,7 +249,7 @@ def measured_noise(
 ) -> Noise:
     """Return the gradient noise of an estimator, at typical points and in whitened coordinates."""
     measure, name = noise_program(gradient)
-    return target.run(measure, anchor, preconditioner, points, key, name=name, brief=True)
+    return target.run(measure, anchor, preconditioner, points, key, name=name)
 
 
 def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:

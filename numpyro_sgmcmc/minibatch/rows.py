@@ -1,7 +1,6 @@
 """Uniform random rows from a single draw of random bits."""
 
 from functools import partial
-from math import prod
 
 import jax
 import jax.numpy as jnp
@@ -23,15 +22,7 @@ def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array
     it gives for more rows.
     """
     words = 1 if size <= FEW_ROWS else 2
-    drawn = threefry.bits(key, (words, *shape))
-    if prod(shape) < 2:
-        return _row(drawn, size)
-    # In two trips of a loop, as XLA would draw a row anew for each number that is gathered from it.
-    half = -(-prod(shape) // 2)
-    parts = jnp.pad(drawn.reshape(words, -1), ((0, 0), (0, 2 * half - prod(shape))))
-    parts = parts.reshape(words, 2, half).swapaxes(0, 1)
-    rows = jax.lax.map(partial(_row, size=size), parts)
-    return rows.ravel()[: prod(shape)].reshape(shape)
+    return threefry.numbers(key, shape, partial(_row, size=size), words)
 
 
 def _row(words: jax.Array, size: int) -> jax.Array:

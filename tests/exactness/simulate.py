@@ -14,16 +14,14 @@ def simulate(kernel, args, *, chains, burn_in, draws, start, fields=("z",), seed
 
     @jax.jit
     def run(state, args):
-        step = lambda _, state: kernel.sample(state, args, {})  # noqa: E731
-        state = jax.lax.fori_loop(0, burn_in, step, state)
-
         def collect(state, _):
             state = kernel.sample(state, args, {})
             return state, tuple(getattr(state, field)["theta"] for field in fields)
 
-        return jax.lax.scan(collect, state, None, length=draws)[1]
+        # One loop for both phases: a step takes longer to compile than these draws to keep.
+        return jax.lax.scan(collect, state, None, length=burn_in + draws)[1]
 
-    return tuple(jnp.swapaxes(x, 0, 1) for x in run(state, args))
+    return tuple(jnp.swapaxes(x[burn_in:], 0, 1) for x in run(state, args))
 
 
 def around(mode, covariance, chains, seed=1):

@@ -24,7 +24,7 @@ from tests.registry import make
 
 
 def _kernel(name):
-    return partial(law.test_kernel_with_known_gradient_noise, name, 1)
+    return partial(law.check_law, name, law.STEP_SIZES[law.KERNELS[name].dynamics][1:2])
 
 
 def _heated(dynamics):

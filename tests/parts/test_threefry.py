@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.minibatch import uniform_rows
 
 KEYS = {
     "typed": jax.random.key(3),
@@ -89,11 +90,42 @@ def test_many_numbers_are_those_of_jax():
     np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=0)
 
 
+@pytest.mark.parametrize("draw", ["normal", "uniform", "signs", "rows"])
+def test_a_number_is_made_once_however_often_it_is_used(draw):
+    """XLA would fuse the rounds into each use, to be computed and compiled as often."""
+    draws = {
+        "normal": partial(threefry.normal, shape=(9,), dtype=jnp.float32),
+        "uniform": partial(threefry.uniform, shape=(9,), dtype=jnp.float32, minval=0.0, maxval=1.0),
+        "signs": partial(threefry.signs, shape=(9,), dtype=jnp.float32),
+        "rows": partial(uniform_rows, shape=(9,), size=50),
+    }
+
+    def once(key):
+        return draws[draw](key) + 1
+
+    def often(key):
+        x = draws[draw](key)
+        return x + 1, jnp.sum(x * x), x[2] * 3, jnp.where(x.max() > 0, x, x[::-1]), jnp.tanh(x)[:4]
+
+    def rounds(fn):
+        program = jax.jit(fn).lower(KEYS["typed"]).compile()
+        return sum(" xor(" in line for line in program.as_text().splitlines())
+
+    assert rounds(often) == rounds(once) > 0
+
+
 def test_keys_of_chains():
     keys = jax.random.split(KEYS["typed"], 4)
-    ours = jax.vmap(lambda key: threefry.bits(threefry.split(key)[1], (5,)))(keys)
-    theirs = jax.vmap(lambda key: jax.random.bits(jax.random.split(key)[1], (5,)))(keys)
-    np.testing.assert_array_equal(ours, theirs)
+
+    def made(lib, key):
+        first, second = lib.split(key)
+        return lib.normal(first, (5,), jnp.float32), lib.uniform(
+            second, (5,), jnp.float32, 0.0, 1.0
+        )
+
+    ours, theirs = (jax.jit(jax.vmap(partial(made, lib)))(keys) for lib in (threefry, jax.random))
+    for mine, reference in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, reference, rtol=1e-6, atol=0)
 
 
 def test_double_precision_is_left_to_jax():
