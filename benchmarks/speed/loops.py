@@ -13,12 +13,19 @@ from benchmarks.speed.logistic import gradient
 
 Loop = Callable[..., Any]
 Step = Callable[[jax.Array, Any, jax.Array, jax.Array], Any]
+Rows = Callable[[jax.Array, jax.Array, jax.Array, int], tuple]
 
 
 def rows_of(key: jax.Array, features: jax.Array, response: jax.Array, batch: int) -> tuple:
     """Return a minibatch drawn with replacement."""
     index = jax.random.randint(key, (batch,), 0, len(features))
     return features[index], response[index]
+
+
+def block_of(key: jax.Array, features: jax.Array, response: jax.Array, batch: int) -> tuple:
+    """Return one of the blocks of rows that follow one another."""
+    begin = batch * jax.random.randint(key, (), 0, len(features) // batch)
+    return tuple(jax.lax.dynamic_slice_in_dim(x, begin, batch) for x in (features, response))
 
 
 def loop(step: Step, start: Callable[[jax.Array], Any], steps: int) -> Loop:
@@ -40,12 +47,12 @@ def loop(step: Step, start: Callable[[jax.Array], Any], steps: int) -> Loop:
     return run
 
 
-def langevin(step_size: float, batch: int) -> Step:
+def langevin(step_size: float, batch: int, rows: Rows = rows_of) -> Step:
     """Return a step of SGLD; the state is the position."""
 
     def step(key: jax.Array, weights: Any, features: jax.Array, response: jax.Array) -> Any:
         key_noise, key_rows = jax.random.split(key)
-        x, y = rows_of(key_rows, features, response, batch)
+        x, y = rows(key_rows, features, response, batch)
         force = gradient(weights, x, y, len(features) / batch)
         noise = jax.random.normal(key_noise, weights.shape)
         return weights - step_size * force + jnp.sqrt(2 * step_size) * noise

@@ -9,7 +9,7 @@ from numpyro.infer.util import potential_energy
 from benchmarks.speed import network, reference
 from benchmarks.speed.conditioned import CONDITION, mixing
 from benchmarks.speed.logistic import gradient, potential, simulate, whole_model
-from benchmarks.speed.loops import fixed_point, langevin, loop, splitting
+from benchmarks.speed.loops import block_of, fixed_point, langevin, loop, splitting
 
 ROWS, COLUMNS, BATCH = 200, 3, 20
 
@@ -28,13 +28,15 @@ def test_the_potential_by_hand_is_the_models(data):
     np.testing.assert_allclose(value - potential(at, *data, 1.0), constant, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["langevin", "fixed_point", "splitting"])
+@pytest.mark.parametrize("kind", ["langevin", "blocks", "fixed_point", "splitting"])
 def test_a_loop_has_the_posteriors_moments(data, kind):
     mode, hessian = reference.mode_of(data, COLUMNS)
     anchor = jnp.asarray(mode, jnp.float32)
     start = lambda weights: weights  # noqa: E731
     if kind == "langevin":
         step = langevin(2e-4, BATCH)
+    elif kind == "blocks":
+        step = langevin(2e-4, BATCH, block_of)
     elif kind == "fixed_point":
         step = fixed_point(1e-3, BATCH, anchor, gradient(anchor, *data, 1.0))
     else:
