@@ -28,7 +28,8 @@ def flat_maps(prototype: dict[str, Any]) -> Flat:
 
     In high dimension a position, and a gradient, is put together in a branch of its own: XLA on a
     CPU would fuse this with what follows, random numbers included, and compute number by number.
-    The branch is left where the first number is not finite: then so is no other one.
+    The branch is left where the first number is not finite: then so is no other one. Sites are
+    written into an array one by one, as XLA's concatenation asks of each number whose it is.
     """
     flat, unravel = ravel_pytree(prototype)
     size, dtype = flat.size, flat.dtype  # its numbers may be a trace's
@@ -36,10 +37,17 @@ def flat_maps(prototype: dict[str, Any]) -> Flat:
     if size < MANY_NUMBERS:
         return Flat(ravel, unravel)
 
+    def together(values: Any) -> jax.Array:
+        whole, at = jnp.zeros(size, dtype), 0
+        for leaf in jax.tree.leaves(values):
+            whole = jax.lax.dynamic_update_slice(whole, jnp.ravel(leaf).astype(dtype), (at,))
+            at += leaf.size
+        return whole
+
     def apart(values: Any) -> jax.Array:
         first = next(jnp.ravel(leaf)[0] for leaf in jax.tree.leaves(values) if leaf.size)
         broken = lambda _: jnp.full(size, jnp.nan, dtype)  # noqa: E731
-        return jax.lax.cond(jnp.isfinite(first), ravel, broken, values)
+        return jax.lax.cond(jnp.isfinite(first), together, broken, values)
 
     separate = jax.custom_vjp(unravel)
     separate.defvjp(lambda position: (unravel(position), None), lambda _, back: (apart(back),))
