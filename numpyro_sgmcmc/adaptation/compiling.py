@@ -8,9 +8,9 @@ import jax
 FEW_NUMBERS = 300
 """Up to this dimension a program that is compiled lightly takes no time worth mentioning."""
 LIGHT = {"xla_cpu_use_fusion_emitters": False}
-"""XLA's older way to emit fused operations on a CPU: a third less to compile, as fast a program.
+"""XLA's older way to emit fused operations on a CPU: a third less to compile, up to a fifth slower.
 
-The newer one sets up a compiler of its own for each fused operation.
+The newer one sets up a compiler of its own for each fused operation. JAX 0.12 has only that one left.
 """
 BRIEF = {"xla_backend_optimization_level": 0}
 """For what computes for less time than it takes to optimise: a step takes four times as long."""
@@ -25,7 +25,7 @@ def compiler_options(dimension: int, brief: bool) -> dict[str, Any] | None:
 
 @cache
 def _light() -> dict[str, Any]:
-    """Return `LIGHT` where this XLA knows it; it is no promise of theirs to keep it."""
+    """Return `LIGHT` where this XLA knows it, else no option."""
     if jax.default_backend() != "cpu":
         return {}
     try:
