@@ -10,7 +10,7 @@ FEW_NUMBERS = 300
 LIGHT = {"xla_cpu_use_fusion_emitters": False}
 """XLA's older way to emit fused operations on a CPU: a third less to compile, up to a fifth slower.
 
-The newer one sets up a compiler of its own for each fused operation. JAX 0.12 has only that one left.
+The newer one sets up a compiler of its own for each fused operation; JAX 0.12 has no other.
 """
 BRIEF = {"xla_backend_optimization_level": 0}
 """For what computes for less time than it takes to optimise: a step takes four times as long."""

@@ -32,6 +32,7 @@ from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
 from numpyro_sgmcmc.potential import (
     Structure,
+    by_slices,
     non_finite_arguments,
     read_structure,
     stochastic_potential,
@@ -259,8 +260,9 @@ class AbstractKernel(MCMCKernel, ABC):
         structure = self.structure
         dynamics = with_friction(self._dynamics, tuned.friction)
         gradient = self.prepared.gradient
+        potential = stochastic_potential(structure, args, kwargs)
         return Stepper(
-            potential=stochastic_potential(structure, args, kwargs),
+            potential=by_slices(potential) if self._minibatch.is_contiguous else potential,
             transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
             scheme=self._minibatch,
             plates=structure.plates,

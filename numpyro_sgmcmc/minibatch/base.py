@@ -17,10 +17,12 @@ class AbstractMinibatch(ABC):
         is_independent: whether a minibatch says nothing of the next. Within an epoch the noise of
             one makes up for that of the others.
         is_shared: whether vectorised chains all see the first one's minibatch.
+        is_contiguous: whether most minibatches are neighbouring rows in order: they are sliced.
     """
 
     is_independent: ClassVar[bool] = True
     is_shared: ClassVar[bool] = False
+    is_contiguous: ClassVar[bool] = False
 
     @abstractmethod
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> Any:

@@ -50,6 +50,11 @@ class SharedMinibatch(AbstractMinibatch):
         """Whether a minibatch says nothing of the next."""
         return self.scheme.is_independent
 
+    @property
+    def is_contiguous(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether most minibatches are neighbouring rows in order."""
+        return self.scheme.is_contiguous
+
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> SharedState:
         """Return the scheme's first state and a key."""
         key, key_scheme = threefry.split(key)

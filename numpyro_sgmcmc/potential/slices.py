@@ -1,0 +1,115 @@
+"""Rows that follow one another are sliced where a model gathers them.
+
+A model writes `features[index]`, which JAX compiles to a gather: number by number, each with its
+row looked up. A slice is a copy of memory. No index can tell JAX that its rows are neighbours, so
+it is the model's jaxpr that is read: what stands for a plate's index, and which gathers use it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+from jax.custom_batching import custom_vmap
+from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+
+from numpyro_sgmcmc.types import Minibatch, StochasticPotential
+
+MOVED, ROWS, NEVER = "moved", "rows", "never"
+"""What a variable is: computed from the position, a plate's index, or "is the index negative"."""
+
+
+def by_slices(potential: StochasticPotential) -> StochasticPotential:
+    """Return the same potential, faster where a minibatch's rows follow one another.
+
+    Rows must be r, r + 1, ..., which may go on at 0 after a plate's last row: such a block is
+    gathered. So is what depends on the position, and the rows of chains that are mapped, each of
+    which has its own. What an index is used for otherwise stays as it is.
+    """
+
+    def faster(position: jax.Array, minibatch: Minibatch) -> jax.Array:
+        leaves, tree = jax.tree.flatten(minibatch)  # the indices, perhaps a key
+        on_leaves = lambda z, *leaves: potential(z, jax.tree.unflatten(tree, leaves))  # noqa: E731
+        closed = jax.make_jaxpr(on_leaves)(position, *leaves)
+        plates = len(minibatch.indices)
+        kinds = [MOVED, *[ROWS] * plates, *[None] * (len(leaves) - plates)]
+        return jaxpr_as_fun(_rewritten(closed, kinds)[0])(position, *leaves)[0]
+
+    return faster
+
+
+def _rewritten(
+    closed: ClosedJaxpr, kinds: Sequence[str | None]
+) -> tuple[ClosedJaxpr, list[str | None]]:
+    """Return a jaxpr that slices, from the kinds of its inputs, and the kinds of its outputs."""
+    jaxpr = closed.jaxpr
+    known = dict(zip(jaxpr.invars, kinds, strict=True))
+    kind_of = lambda v: None if isinstance(v, Literal) else known.get(v)  # noqa: E731
+    equations = []
+    for equation in jaxpr.eqns:
+        inputs = [kind_of(v) for v in equation.invars]
+        if equation.primitive.name == "jit":
+            inner, outputs = _rewritten(equation.params["jaxpr"], inputs)
+            equation = equation.replace(params=equation.params | {"jaxpr": inner})
+        else:
+            outputs = [_kind(equation, inputs)] * len(equation.outvars)
+            if equation.primitive.name == "gather" and inputs == [None, ROWS]:
+                equation = _exchanged(equation)
+        equations.append(equation)
+        known.update(zip(equation.outvars, outputs, strict=True))
+    outputs = [kind_of(v) for v in jaxpr.outvars]
+    return closed.replace(jaxpr=jaxpr.replace(eqns=equations)), outputs
+
+
+def _kind(equation: Any, inputs: list[str | None]) -> str | None:
+    """Return the kind of an equation's outputs.
+
+    On its way to a gather an index is compared with 0, exchanged where it is negative, and made a
+    column; `NEVER` says that it is not.
+    """
+    name, first = equation.primitive.name, inputs[:1]
+    if MOVED in inputs:
+        return MOVED
+    if first == [ROWS]:
+        given, bound, made = equation.invars[0].aval, equation.invars[-1], equation.outvars[0].aval
+        is_wide = made.dtype.kind in "iu" and made.dtype.itemsize >= given.dtype.itemsize
+        if name == "convert_element_type" and is_wide:
+            return ROWS
+        if name == "broadcast_in_dim" and made.shape == (*given.shape, 1):
+            return ROWS
+        if name == "lt" and isinstance(bound, Literal) and bound.val == 0:
+            return NEVER
+    return inputs[1] if first == [NEVER] and name == "select_n" else None
+
+
+def _exchanged(gather: Any) -> Any:
+    """Return an equation that slices where it can, if whole rows along one axis are gathered."""
+    rows, numbers = gather.invars[0].aval.shape, gather.params["dimension_numbers"]
+    if gather.invars[1].aval.ndim != 2 or len(numbers.start_index_map) != 1:
+        return gather
+    (axis,) = numbers.start_index_map
+    others = tuple(i for i in range(len(rows)) if i != axis)
+    is_whole = all(gather.params["slice_sizes"][i] == rows[i] for i in others)
+    if numbers.collapsed_slice_dims != (axis,) or numbers.offset_dims != others or not is_whole:
+        return gather
+    fetch = jax.jit(_fetch_along(axis, partial(jax.lax.gather, **gather.params)))
+    (made,) = jax.make_jaxpr(fetch)(*(v.aval for v in gather.invars)).eqns
+    return made.replace(invars=gather.invars, outvars=gather.outvars)
+
+
+def _fetch_along(axis: int, gathered: Callable) -> Callable:
+    """Return a map from an array and a column of B indices to its rows along an axis."""
+
+    @custom_vmap
+    def fetch(array: jax.Array, index: jax.Array) -> jax.Array:
+        count, first, last = len(index), index[0, 0], index[-1, 0]
+        follow = last - first == count - 1
+        sliced = lambda: jax.lax.dynamic_slice_in_dim(array, first, count, axis)  # noqa: E731
+        return jax.lax.cond(follow, sliced, lambda: gathered(array, index))
+
+    @fetch.def_vmap
+    def mapped(_size: int, batched: list[bool], array: jax.Array, index: jax.Array) -> tuple:
+        axes = [0 if is_batched else None for is_batched in batched]
+        return jax.vmap(gathered, axes)(array, index), True
+
+    return fetch
