@@ -17,7 +17,8 @@ class AbstractMinibatch(ABC):
         is_independent: whether a minibatch says nothing of the next. Within an epoch the noise of
             one makes up for that of the others.
         is_shared: whether vectorised chains all see the first one's minibatch.
-        is_contiguous: whether most minibatches are neighbouring rows in order: they are sliced.
+        is_contiguous: whether rows are r, r + 1, ..., from the last on to the first: they are then
+            sliced.
     """
 
     is_independent: ClassVar[bool] = True

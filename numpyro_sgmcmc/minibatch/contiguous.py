@@ -20,9 +20,9 @@ class ContiguousMinibatch(AbstractMinibatch):
     Blocks wrap around the end, so every row is equally likely and the gradient stays unbiased for
     any order of the rows. Its *variance* is that of independent rows only where the order carries
     no information: sorted or clustered data must be shuffled once beforehand (`shuffle_rows`),
-    otherwise the gradient noise is larger than with `UniformMinibatch`. A model's `features[index]`
-    becomes a slice, a copy of memory, which makes a step of one chain twice as fast where the data
-    exceed the cache.
+    otherwise the gradient noise is larger than with `UniformMinibatch`. `features[index]` of a
+    model's arguments becomes a slice, a copy of memory, which makes a step of one chain twice as
+    fast where the data exceed the cache.
     """
 
     is_contiguous: ClassVar[bool] = True

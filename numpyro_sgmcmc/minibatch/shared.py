@@ -52,7 +52,7 @@ class SharedMinibatch(AbstractMinibatch):
 
     @property
     def is_contiguous(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether most minibatches are neighbouring rows in order."""
+        """Whether rows are r, r + 1, ..., from the last on to the first."""
         return self.scheme.is_contiguous
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> SharedState:

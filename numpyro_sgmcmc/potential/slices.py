@@ -3,6 +3,9 @@
 A model writes `features[index]`, which JAX compiles to a gather: number by number, each with its
 row looked up. A slice is a copy of memory. No index can tell JAX that its rows are neighbours, so
 it is the model's jaxpr that is read: what stands for a plate's index, and which gathers use it.
+
+Only data themselves are sliced. What a model makes of them, `(features - mean)[index]`, JAX makes
+of the gathered rows alone; a branch that slices would need it of all rows, at every step.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,16 +18,16 @@ from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
-MOVED, ROWS, NEVER = "moved", "rows", "never"
-"""What a variable is: computed from the position, a plate's index, or "is the index negative"."""
+DATA, ROWS, NEVER = "data", "rows", "never"
+"""What a variable is: an array given, a plate's index, or "is the index negative"."""
 
 
 def by_slices(potential: StochasticPotential) -> StochasticPotential:
     """Return the same potential, faster where a minibatch's rows follow one another.
 
     Rows must be r, r + 1, ..., which may go on at 0 after a plate's last row: such a block is
-    gathered. So is what depends on the position, and the rows of chains that are mapped, each of
-    which has its own. What an index is used for otherwise stays as it is.
+    gathered. So is what is computed, and the rows of chains that are mapped, each of which has its
+    own. What an index is used for otherwise stays as it is.
     """
 
     def faster(position: jax.Array, minibatch: Minibatch) -> jax.Array:
@@ -32,7 +35,7 @@ def by_slices(potential: StochasticPotential) -> StochasticPotential:
         on_leaves = lambda z, *leaves: potential(z, jax.tree.unflatten(tree, leaves))  # noqa: E731
         closed = jax.make_jaxpr(on_leaves)(position, *leaves)
         plates = len(minibatch.indices)
-        kinds = [MOVED, *[ROWS] * plates, *[None] * (len(leaves) - plates)]
+        kinds = [None, *[ROWS] * plates, *[None] * (len(leaves) - plates)]
         return jaxpr_as_fun(_rewritten(closed, kinds)[0])(position, *leaves)[0]
 
     return faster
@@ -43,8 +46,8 @@ def _rewritten(
 ) -> tuple[ClosedJaxpr, list[str | None]]:
     """Return a jaxpr that slices, from the kinds of its inputs, and the kinds of its outputs."""
     jaxpr = closed.jaxpr
-    known = dict(zip(jaxpr.invars, kinds, strict=True))
-    kind_of = lambda v: None if isinstance(v, Literal) else known.get(v)  # noqa: E731
+    known = dict.fromkeys(jaxpr.constvars, DATA) | dict(zip(jaxpr.invars, kinds, strict=True))
+    kind_of = lambda v: DATA if isinstance(v, Literal) else known.get(v)  # noqa: E731
     equations = []
     for equation in jaxpr.eqns:
         inputs = [kind_of(v) for v in equation.invars]
@@ -53,7 +56,7 @@ def _rewritten(
             equation = equation.replace(params=equation.params | {"jaxpr": inner})
         else:
             outputs = [_kind(equation, inputs)] * len(equation.outvars)
-            if equation.primitive.name == "gather" and inputs == [None, ROWS]:
+            if equation.primitive.name == "gather" and inputs == [DATA, ROWS]:
                 equation = _exchanged(equation)
         equations.append(equation)
         known.update(zip(equation.outvars, outputs, strict=True))
@@ -68,8 +71,6 @@ def _kind(equation: Any, inputs: list[str | None]) -> str | None:
     column; `NEVER` says that it is not.
     """
     name, first = equation.primitive.name, inputs[:1]
-    if MOVED in inputs:
-        return MOVED
     if first == [ROWS]:
         given, bound, made = equation.invars[0].aval, equation.invars[-1], equation.outvars[0].aval
         is_wide = made.dtype.kind in "iu" and made.dtype.itemsize >= given.dtype.itemsize
@@ -90,7 +91,10 @@ def _exchanged(gather: Any) -> Any:
     (axis,) = numbers.start_index_map
     others = tuple(i for i in range(len(rows)) if i != axis)
     is_whole = all(gather.params["slice_sizes"][i] == rows[i] for i in others)
-    if numbers.collapsed_slice_dims != (axis,) or numbers.offset_dims != others or not is_whole:
+    is_long = rows[axis] >= gather.invars[1].aval.shape[0]
+    if numbers.collapsed_slice_dims != (axis,) or numbers.offset_dims != others:
+        return gather
+    if not (is_whole and is_long):
         return gather
     fetch = jax.jit(_fetch_along(axis, partial(jax.lax.gather, **gather.params)))
     (made,) = jax.make_jaxpr(fetch)(*(v.aval for v in gather.invars)).eqns
@@ -103,7 +107,8 @@ def _fetch_along(axis: int, gathered: Callable) -> Callable:
     @custom_vmap
     def fetch(array: jax.Array, index: jax.Array) -> jax.Array:
         count, first, last = len(index), index[0, 0], index[-1, 0]
-        follow = last - first == count - 1
+        # Of an array with fewer rows than the plate a gather says more than a slice would.
+        follow = (last - first == count - 1) & (last < array.shape[axis])
         sliced = lambda: jax.lax.dynamic_slice_in_dim(array, first, count, axis)  # noqa: E731
         return jax.lax.cond(follow, sliced, lambda: gathered(array, index))
 

@@ -24,22 +24,27 @@ TALL = jnp.pad(X, ((0, 5), (0, 0)), constant_values=9.0)
 GROUP = jnp.array([2, 0, 1, 3, 3, 0, 1])
 IMAGES = jnp.stack([X, 2 * X, 3 * X], 2)
 WIDE = jnp.concatenate([X, X[:, :3] + 1], 1)
+ACROSS, SHORT, SINGLE = X.T, X[:5], X[:1]
 Z = jnp.array([1.0, -2.0, 3.0, 5.0])
 
 SLICED = {
     "rows": (lambda z, i: X[i] @ z, 1),
     "a response too": (lambda z, i: (X[i] @ z) * GROUP[i], 2),
     "take": (lambda z, i: jnp.take(X, i, axis=0) @ z, 1),
-    "take of another axis": (lambda z, i: z @ jnp.take(X.T, i, axis=1), 1),
+    "take of another axis": (lambda z, i: z @ jnp.take(ACROSS, i, axis=1), 1),
     "at": (lambda z, i: X.at[i].get(mode="promise_in_bounds") @ z, 1),
     "higher": (lambda z, i: jnp.einsum("nij,i->n", IMAGES[i], z), 1),
     "more rows than the plate": (lambda z, i: TALL[i] @ z, 1),
+    "fewer rows than the plate": (lambda z, i: jnp.take(SHORT, i, axis=0) @ z, 1),
     "wider integers": (lambda z, i: X[i.astype(jnp.uint32)] @ z, 1),
     "in a function": (jax.jit(lambda z, i: X[i] @ z), 1),
-    "made at each step": (lambda z, i: (X * 2)[i] @ z, 1),
     "what leads to the position": (lambda z, i: z[GROUP[i]], 1),
 }
 GATHERED = {
+    "made of the data": (lambda z, i: (X * 2)[i] @ z),
+    "made of the data in a function": jax.jit(lambda z, i: (X * 2)[i] @ z),
+    "made of the position too": (lambda z, i: (X * z)[i].sum(1)),
+    "fewer rows than a minibatch": (lambda z, i: SINGLE[i] @ z),
     "the position's own": (lambda z, i: jnp.tile(z, 2)[i] ** 2),
     "other rows": (lambda z, i: X[i + 1] @ z),
     "rows in another order": (lambda z, i: X[i[::-1]] @ z),
