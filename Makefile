@@ -43,7 +43,7 @@ demo: install ## run the example on real flights, and report on it
 # Continuous integration runs what takes long once more: make test ARGS="-m 'papers or long'"
 CACHE := JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
-BRIEFLY := from numpyro_sgmcmc.adaptation.compiling import compiler_options; \
+BRIEFLY := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 	print(*(f"--{k}={str(v).lower()}" for k, v in compiler_options(0, brief=True).items()))
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests

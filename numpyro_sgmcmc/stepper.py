@@ -8,7 +8,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.transition import Moved, Transition, Walker
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 
 

@@ -13,9 +13,9 @@ from numpyro.infer import init_to_uniform
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Adaptation, Target, Tuned, View, concretely, with_friction
 from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu.slices import by_slices
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.chains import over_chains
@@ -30,15 +30,15 @@ from numpyro_sgmcmc.kernels.start import check_params, check_starts, checked_sta
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.kernels.warn import warn_about_dropped_sites
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
-from numpyro_sgmcmc.potential import (
+from numpyro_sgmcmc.model import (
     Structure,
-    by_slices,
     non_finite_arguments,
     read_structure,
     stochastic_potential,
 )
-from numpyro_sgmcmc.potential.handlers import resized
+from numpyro_sgmcmc.model.handlers import resized
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.preparation import Adaptation, Target, Tuned, View, concretely, with_friction
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker, keep_if
 

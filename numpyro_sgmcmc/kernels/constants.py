@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from numpyro_sgmcmc.adaptation import is_traced
 from numpyro_sgmcmc.checks import warn_user
+from numpyro_sgmcmc.preparation import is_traced
 
 LARGE = 64_000_000
 """Bytes from which on constants cost seconds: 5 s and two copies for 220 MB."""

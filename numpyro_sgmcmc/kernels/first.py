@@ -8,14 +8,14 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Approximation, Target, Tuned, View, with_friction
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.kernels.keys import given_to_init
 from numpyro_sgmcmc.kernels.start import draw_start, flatten_params, is_finite_start
 from numpyro_sgmcmc.kernels.state import SGMCMCState
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preparation import Approximation, Target, Tuned, View, with_friction
 
 
 @final

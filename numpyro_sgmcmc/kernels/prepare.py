@@ -8,8 +8,18 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import (
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Plain
+from numpyro_sgmcmc.kernels.start import check_params, flatten_params
+from numpyro_sgmcmc.kernels.warn import check_finite, warn_about_mixing, warn_about_mode
+from numpyro_sgmcmc.preconditioner import (
+    AbstractLinearMap,
+    AbstractPreconditioner,
+    Identity,
+    check_preconditioner,
+)
+from numpyro_sgmcmc.preparation import (
     DENSE_DIMENSION,
     POINTS,
     Adaptation,
@@ -34,16 +44,6 @@ from numpyro_sgmcmc.adaptation import (
     measured_noise,
     suggested_friction,
     warm_up,
-)
-from numpyro_sgmcmc.dynamics import AbstractDynamics
-from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Plain
-from numpyro_sgmcmc.kernels.start import check_params, flatten_params
-from numpyro_sgmcmc.kernels.warn import check_finite, warn_about_mixing, warn_about_mode
-from numpyro_sgmcmc.preconditioner import (
-    AbstractLinearMap,
-    AbstractPreconditioner,
-    Identity,
-    check_preconditioner,
 )
 
 

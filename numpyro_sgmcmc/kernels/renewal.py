@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from numpyro_sgmcmc.adaptation import View
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.preparation import View
 
 
 def renewed(

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Adaptation, View
 from numpyro_sgmcmc.checks import check_instance
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.keys import noticed, settled
 from numpyro_sgmcmc.kernels.sghmc import SGHMC
 from numpyro_sgmcmc.kernels.sgld import SGLD
 from numpyro_sgmcmc.kernels.state import Companion, RichardsonRombergState
-from numpyro_sgmcmc.potential import Structure
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import Adaptation, View
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker, keep_if
 

@@ -13,10 +13,10 @@ from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer import init_to_uniform
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Target, View
-from numpyro_sgmcmc.potential import Structure, log_densities
-from numpyro_sgmcmc.potential.handlers import with_minibatch
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.model import Structure, log_densities
+from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.preparation import Target, View
 
 MAX_TRIES = 100
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import jax
 
-from numpyro_sgmcmc.adaptation import Tuned
 from numpyro_sgmcmc.kernels.keys import GivenKeys
+from numpyro_sgmcmc.preparation import Tuned
 
 
 class SGMCMCState(NamedTuple):

@@ -6,10 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from numpyro_sgmcmc.adaptation import Adaptation, Mode, principal_axes
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.gradient import Anchor, Plain
-from numpyro_sgmcmc.potential import Structure
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import Adaptation, Mode, principal_axes
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:

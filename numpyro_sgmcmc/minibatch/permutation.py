@@ -5,7 +5,7 @@ from math import isqrt
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 
 ROUNDS = 8
 

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 
 HALF = 16
 LOW = 0xFFFF

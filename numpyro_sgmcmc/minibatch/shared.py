@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 from numpyro_sgmcmc.types import Indices, Plate

@@ -6,7 +6,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.rows import uniform_rows
 from numpyro_sgmcmc.types import Indices, Plate

@@ -13,9 +13,9 @@ from jax.random import key_impl
 from numpyro.infer import MCMC
 
 import numpyro_sgmcmc
-from numpyro_sgmcmc.adaptation import Tuned
 from numpyro_sgmcmc.gradient import SVRG, FixedPoint
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
+from numpyro_sgmcmc.preparation import Tuned
 
 PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
 

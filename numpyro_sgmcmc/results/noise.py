@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.adaptation import with_friction
 from numpyro_sgmcmc.correction import DenseCorrection
 from numpyro_sgmcmc.kernels import AbstractKernel
+from numpyro_sgmcmc.preparation import with_friction
 from numpyro_sgmcmc.verdict import Diagnosis
 
 

@@ -6,7 +6,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.checks import check_count
-from numpyro_sgmcmc.potential import Structure
+from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.results import whole
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpyro import handlers
 from tqdm.auto import tqdm
 
-from numpyro_sgmcmc.potential import Structure, split_arguments
-from numpyro_sgmcmc.potential.handlers import with_minibatch
+from numpyro_sgmcmc.model import Structure, split_arguments
+from numpyro_sgmcmc.model.handlers import with_minibatch
 
 MAX_BYTES = 2 * 2**30
 """The largest result that is computed, in bytes."""

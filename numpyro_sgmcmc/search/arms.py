@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from numpyro_sgmcmc.adaptation import View, curvatures, with_friction
 from numpyro_sgmcmc.checks import check_count, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel
-from numpyro_sgmcmc.potential import Structure
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import View, curvatures, with_friction
 
 DECADES = np.arange(9) / 2
 """Step sizes looked at where none are given: nine, over four decades."""

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from numpyro_sgmcmc.adaptation import Target, View
 from numpyro_sgmcmc.kernels import AbstractKernel
-from numpyro_sgmcmc.potential import split_arguments
+from numpyro_sgmcmc.model import split_arguments
+from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.search.arms import TINY
 from numpyro_sgmcmc.stein import kernel_stein_discrepancy
 

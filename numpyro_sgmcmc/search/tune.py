@@ -9,7 +9,7 @@ import pandas as pd
 
 from numpyro_sgmcmc.checks import check_instance, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
-from numpyro_sgmcmc.potential import read_structure
+from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.search.arms import (
     Arm,
     check_sizes,

@@ -8,10 +8,10 @@ import jax
 import numpy as np
 import pandas as pd
 
-from numpyro_sgmcmc.adaptation import TOLERANCE
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
+from numpyro_sgmcmc.preparation import TOLERANCE
 from numpyro_sgmcmc.verdict.draws import unconstrained
 from numpyro_sgmcmc.verdict.measured import Measured, Run, measure, run_of
 from numpyro_sgmcmc.verdict.sentence import Found, judged

@@ -8,11 +8,11 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import unconstrain_fn
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation import Target, View
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
-from numpyro_sgmcmc.potential.handlers import with_minibatch
+from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.preparation import Target, View
 
 GRADIENT_ROWS = 2 * 10**7
 """Gradients of single rows that a verdict may cost."""

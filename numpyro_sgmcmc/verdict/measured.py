@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.adaptation import Target, Tuned, measured_noise, with_friction
 from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preparation import Target, Tuned, measured_noise, with_friction
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.law import relative_variance

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.dynamics import Hamiltonian
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels.base import AbstractKernel
-from numpyro_sgmcmc.potential.handlers import minibatched
+from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 
 DRAW, STEP, BATCH = Stepper.increment, Stepper.step, Stepper.minibatch

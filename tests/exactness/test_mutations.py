@@ -12,11 +12,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import threefry
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels.base import AbstractKernel
-from numpyro_sgmcmc.potential.handlers import minibatched
+from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 from tests.exactness import mutations as bug
 from tests.exactness import test_stationary_law as law

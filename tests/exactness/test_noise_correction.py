@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import SGHMC, SGLD, SGHMCSplit
-from numpyro_sgmcmc.adaptation import with_friction
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import Langevin, Splitting
+from numpyro_sgmcmc.preparation import with_friction
 from tests.exactness.simulate import around, simulate
 from tests.exactness.test_stationary_law import BATCHED, FRICTION, LOCATION, REGRESSION
 from tests.oracles import linear

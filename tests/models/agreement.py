@@ -11,7 +11,7 @@ from numpyro import handlers
 from numpyro.infer import MCMC
 from numpyro.infer.util import potential_energy
 
-from numpyro_sgmcmc.potential import over_whole_data, read_structure, stochastic_potential
+from numpyro_sgmcmc.model import over_whole_data, read_structure, stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
 
 BLOCK_SIZE = 5

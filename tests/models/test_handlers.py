@@ -11,7 +11,7 @@ from numpyro.contrib.control_flow import scan
 from numpyro.infer.reparam import LocScaleReparam, TransformReparam
 
 from numpyro_sgmcmc import SGLD, FixedPoint, SGHMCSplit
-from numpyro_sgmcmc.potential import read_structure
+from numpyro_sgmcmc.model import read_structure
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 X = jax.random.normal(jax.random.key(0), (24, 3))

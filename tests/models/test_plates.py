@@ -9,7 +9,7 @@ import pytest
 from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGHMCSplit
-from numpyro_sgmcmc.potential import read_structure
+from numpyro_sgmcmc.model import read_structure
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 KEYS = jax.random.split(jax.random.key(2), 4)

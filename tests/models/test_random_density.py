@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pytest
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGHMCSplit
-from numpyro_sgmcmc.potential import read_structure, stochastic_potential
+from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
 from tests.models.agreement import run
 

@@ -9,10 +9,10 @@ import pytest
 
 from numpyro_sgmcmc import SGHMC, SGLD, Dense, Diagonal, Identity, Plain, SGHMCSplit
 from numpyro_sgmcmc import UniformMinibatch as Uniform
-from numpyro_sgmcmc.adaptation import Target, curvatures, describe, find_mode, with_friction
-from numpyro_sgmcmc.adaptation.limits import TOLERANCE
-from numpyro_sgmcmc.adaptation.measure import gradient_noise
-from numpyro_sgmcmc.potential import read_structure
+from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.preparation import Target, curvatures, describe, find_mode, with_friction
+from numpyro_sgmcmc.preparation.limits import TOLERANCE
+from numpyro_sgmcmc.preparation.measure import gradient_noise
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 

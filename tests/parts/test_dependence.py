@@ -9,8 +9,8 @@ import pytest
 from numpyro.infer.util import constrain_fn
 
 from numpyro_sgmcmc import SGLD
-from numpyro_sgmcmc.potential import read_structure
-from numpyro_sgmcmc.potential.dependence import depends_on, depends_through
+from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.model.dependence import depends_on, depends_through
 
 
 def test_depends_on_what_is_computed_from_the_argument():

@@ -12,7 +12,7 @@ from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc import FixedPoint, Plain
 from numpyro_sgmcmc.gradient import Anchor
-from numpyro_sgmcmc.potential import read_structure, stochastic_potential
+from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
 
 ROWS = 5

@@ -15,7 +15,7 @@ import pytest
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, ContiguousMinibatch, UniformMinibatch
-from numpyro_sgmcmc.potential import by_slices
+from numpyro_sgmcmc.cpu.slices import by_slices
 from numpyro_sgmcmc.types import Minibatch
 
 ROWS, BATCH, COLUMNS = 7, 3, 4

@@ -11,8 +11,8 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 from numpyro_sgmcmc import SAGA, SAGALD, SGLD, SVRG, SVRGLD, RichardsonRomberg
-from numpyro_sgmcmc.adaptation import Target
 from numpyro_sgmcmc.minibatch import UniformMinibatch
+from numpyro_sgmcmc.preparation import Target
 from numpyro_sgmcmc.types import Minibatch, Plate
 from tests.parts.test_gradients import POSITIONS, POTENTIAL, ROWS, STRUCTURE, X, Y, model, whole
 

@@ -10,7 +10,8 @@ import numpyro.distributions as dist
 import pytest
 
 from numpyro_sgmcmc import Dense, Diagonal, FixedPoint, Splitting, UniformMinibatch
-from numpyro_sgmcmc.adaptation import (
+from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.preparation import (
     Approximation,
     Target,
     Tuned,
@@ -22,9 +23,8 @@ from numpyro_sgmcmc.adaptation import (
     mean_field,
     warm_up,
 )
-from numpyro_sgmcmc.adaptation.warmup import window_lengths
-from numpyro_sgmcmc.adaptation.windows import Seen, Window, updated
-from numpyro_sgmcmc.potential import read_structure
+from numpyro_sgmcmc.preparation.warmup import window_lengths
+from numpyro_sgmcmc.preparation.windows import Seen, Window, updated
 from tests.oracles import linear
 
 WALKERS = 8

@@ -8,8 +8,8 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.infer.util import potential_energy
 
-from numpyro_sgmcmc.potential import over_whole_data, read_structure, stochastic_potential
-from numpyro_sgmcmc.potential.whole_data import blocks_of
+from numpyro_sgmcmc.model import over_whole_data, read_structure, stochastic_potential
+from numpyro_sgmcmc.model.whole_data import blocks_of
 from numpyro_sgmcmc.types import Minibatch
 
 KEYS = jax.random.split(jax.random.key(3), 2)

@@ -13,7 +13,7 @@ import pytest
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SVRGLD, SGHMCSplit, UniformMinibatch, tune
-from numpyro_sgmcmc.potential import read_structure, stochastic_potential
+from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.search.lanes import Lanes
 from numpyro_sgmcmc.search.race import DRAWS
 from numpyro_sgmcmc.types import Minibatch

@@ -6,26 +6,26 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.adaptation.approximation import laplace_at, rises
-from numpyro_sgmcmc.adaptation.mode import adam, newton
-from numpyro_sgmcmc.adaptation.target import Target
-from numpyro_sgmcmc.adaptation.tuning import (
+from numpyro_sgmcmc.gradient import Anchor
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.approximation import laplace_at, rises
+from numpyro_sgmcmc.preparation.mode import adam, newton
+from numpyro_sgmcmc.preparation.target import Target
+from numpyro_sgmcmc.preparation.tuning import (
     CURVATURE_POINTS,
     Tuned,
     Wishes,
     curvature_at,
     noise_program,
 )
-from numpyro_sgmcmc.adaptation.warmup import (
+from numpyro_sgmcmc.preparation.warmup import (
     POINTS,
     points_program,
     stand_in,
     value_and_grad,
     window_lengths,
 )
-from numpyro_sgmcmc.adaptation.windows import WALKERS, Window
-from numpyro_sgmcmc.gradient import Anchor
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.windows import WALKERS, Window
 
 Shapes = Any
 """A pytree of `jax.ShapeDtypeStruct`."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.potential.structure import Structure
+from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Indices, Plate
 
 BLOCK_SIZE = 16_384

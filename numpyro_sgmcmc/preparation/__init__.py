@@ -1,16 +1,16 @@
 """One-time work before a run: where the posterior lies, how wide it is, and sound numbers."""
 
-from numpyro_sgmcmc.adaptation.ahead import compile_ahead
-from numpyro_sgmcmc.adaptation.approximation import (
+from numpyro_sgmcmc.preparation.ahead import compile_ahead
+from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     is_sound,
     laplace,
     laplace_at,
     mean_field,
 )
-from numpyro_sgmcmc.adaptation.limits import TOLERANCE, suggested_friction, with_friction
-from numpyro_sgmcmc.adaptation.measure import Curvature, Noise, curvatures
-from numpyro_sgmcmc.adaptation.mode import (
+from numpyro_sgmcmc.preparation.limits import TOLERANCE, suggested_friction, with_friction
+from numpyro_sgmcmc.preparation.measure import Curvature, Noise, curvatures
+from numpyro_sgmcmc.preparation.mode import (
     DENSE_DIMENSION,
     Mode,
     describe,
@@ -18,8 +18,8 @@ from numpyro_sgmcmc.adaptation.mode import (
     is_dense,
     principal_axes,
 )
-from numpyro_sgmcmc.adaptation.target import Target, View, concretely, is_traced
-from numpyro_sgmcmc.adaptation.tuning import (
+from numpyro_sgmcmc.preparation.target import Target, View, concretely, is_traced
+from numpyro_sgmcmc.preparation.tuning import (
     Adaptation,
     Tuned,
     Wishes,
@@ -27,7 +27,7 @@ from numpyro_sgmcmc.adaptation.tuning import (
     candidate_gradients,
     measured_noise,
 )
-from numpyro_sgmcmc.adaptation.warmup import POINTS, WarmedUp, anchor_at, warm_up
+from numpyro_sgmcmc.preparation.warmup import POINTS, WarmedUp, anchor_at, warm_up
 
 __all__ = [
     "DENSE_DIMENSION",

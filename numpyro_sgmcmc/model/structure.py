@@ -17,11 +17,11 @@ from numpyro.distributions.transforms import IdentityTransform, IndependentTrans
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
-from numpyro_sgmcmc.potential.arguments import as_jax_arrays
-from numpyro_sgmcmc.potential.deterministic import costly_sites, dependent_sites
-from numpyro_sgmcmc.potential.dims import named_dims
-from numpyro_sgmcmc.potential.flat import Flat, flat_maps
-from numpyro_sgmcmc.potential.handlers import keys_used, minibatched, with_minibatch
+from numpyro_sgmcmc.model.arguments import as_jax_arrays
+from numpyro_sgmcmc.model.deterministic import costly_sites, dependent_sites
+from numpyro_sgmcmc.model.dims import named_dims
+from numpyro_sgmcmc.model.flat import Flat, flat_maps
+from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.types import Plate
 
 VALUED = ("param", "mutable")

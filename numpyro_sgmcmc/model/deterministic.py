@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from numpyro import handlers
 
-from numpyro_sgmcmc.potential.dependence import depends_on, depends_through
-from numpyro_sgmcmc.potential.handlers import with_minibatch
+from numpyro_sgmcmc.model.dependence import depends_on, depends_through
+from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.types import Plate
 
 MANY_ENTRIES = 16_384

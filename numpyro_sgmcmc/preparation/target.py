@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.compiling import compiler_options
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, uniform_rows
-from numpyro_sgmcmc.potential import (
+from numpyro_sgmcmc.model import (
     Structure,
     are_alike,
     over_whole_data,

@@ -7,20 +7,20 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.limits import TOLERANCE, choose, limits_of
-from numpyro_sgmcmc.adaptation.measure import (
+from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner
+from numpyro_sgmcmc.preparation.limits import TOLERANCE, choose, limits_of
+from numpyro_sgmcmc.preparation.measure import (
     DENSE_NOISE,
     Curvature,
     Noise,
     curvatures,
     gradient_noise,
 )
-from numpyro_sgmcmc.adaptation.target import Target, View
-from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
-from numpyro_sgmcmc.dynamics import AbstractDynamics
-from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner
+from numpyro_sgmcmc.preparation.target import Target, View
 
 CORRECTED_SHARE = 0.3
 """Largest share of the increment that gradient noise may stand for under a noise correction: that

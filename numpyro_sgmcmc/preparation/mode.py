@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import optax
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.preparation.target import Target, View
 
 ADAM_STEPS = 2_000
 ADAM_STEP_SIZE = 0.05

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.target import View
 from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.target import View
 
 POWER_STEPS = 25
 NOISE_DRAWS = 2_048

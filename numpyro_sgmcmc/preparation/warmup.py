@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.approximation import Approximation
-from numpyro_sgmcmc.adaptation.target import Target, View
-from numpyro_sgmcmc.adaptation.tuning import Adaptation, Tuned, Wishes, tune
-from numpyro_sgmcmc.adaptation.windows import DENSE_COVARIANCE, WALKERS, Window, updated
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.tuning import Adaptation, Tuned, Wishes, tune
+from numpyro_sgmcmc.preparation.windows import DENSE_COVARIANCE, WALKERS, Window, updated
 
 MOST_WINDOWS = 5
 SHORTEST_WINDOW = 20

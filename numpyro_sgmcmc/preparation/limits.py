@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.adaptation.measure import Curvature
+from numpyro_sgmcmc.preparation.measure import Curvature
 
 TOLERANCE = 0.1
 """Relative error of a variance that the chosen step size may cause, half of it by gradient noise:

@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.approximation import Approximation
-from numpyro_sgmcmc.adaptation.limits import with_friction
-from numpyro_sgmcmc.adaptation.target import Target, View
-from numpyro_sgmcmc.adaptation.tuning import Tuned
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.limits import with_friction
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.tuning import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
 

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 from numpyro.infer.util import compute_log_probs, potential_energy
 
-from numpyro_sgmcmc.potential.arguments import as_jax_arrays
-from numpyro_sgmcmc.potential.handlers import with_minibatch
-from numpyro_sgmcmc.potential.structure import Structure
+from numpyro_sgmcmc.model.arguments import as_jax_arrays
+from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 

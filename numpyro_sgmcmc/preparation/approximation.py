@@ -10,10 +10,10 @@ import numpy as np
 import optax
 from jax.core import Tracer
 
-from numpyro_sgmcmc import threefry
-from numpyro_sgmcmc.adaptation.mode import Mode, conditional_scale, principal_axes
-from numpyro_sgmcmc.adaptation.target import Target, View
+from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
+from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale, principal_axes
+from numpyro_sgmcmc.preparation.target import Target, View
 
 CHECKED_DRAWS = 64
 NOT_GAUSSIAN = 0.4

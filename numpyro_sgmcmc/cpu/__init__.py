@@ -1,0 +1,1 @@
+"""What only a CPU needs: random numbers written out, slices for gathers, compiler options."""

@@ -1,0 +1,17 @@
+"""From a NumPyro model to a stochastic potential on a flat unconstrained position."""
+
+from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
+from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
+from numpyro_sgmcmc.model.structure import Structure, read_structure
+from numpyro_sgmcmc.model.whole_data import over_whole_data
+
+__all__ = [
+    "Structure",
+    "are_alike",
+    "log_densities",
+    "non_finite_arguments",
+    "over_whole_data",
+    "read_structure",
+    "split_arguments",
+    "stochastic_potential",
+]
