@@ -14,15 +14,24 @@ V is a mean over the posterior. Where V depends on z, to first order in h only i
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, ClassVar, Self, final
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 
 class AbstractCorrection(ABC):
-    """Covariance V of the gradient noise in the preconditioner's coordinates, at T = 1."""
+    """Covariance V of the gradient noise in the preconditioner's coordinates, at T = 1.
+
+    Attributes:
+        variances: eigenvalues of V, (d,).
+        axes: eigenvectors of V, the columns of (d, d); None where they are the coordinates' axes.
+    """
+
+    variances: jax.Array
+    axes: Any
 
     @property
     @abstractmethod
@@ -33,6 +42,23 @@ class AbstractCorrection(ABC):
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
         """Return C dW, where `heating` maps eigenvalues of V to shares of the increment."""
 
+    @abstractmethod
+    def diagonal(self) -> "DiagonalCorrection":
+        """Return the diagonal of V."""
+
+    def at_temperature(self, temperature: float) -> Self:
+        """Return V / T: noise of covariance V at temperature T."""
+        assert is_dataclass(self)
+        return replace(self, variances=self.variances / temperature)
+
+    @abstractmethod
+    def along(self, axes: np.ndarray | None) -> np.ndarray:
+        """Return the variances of V along orthonormal axes, in double precision.
+
+        Args:
+            axes: the columns of (d, d); None for the coordinates' own.
+        """
+
 
 @final
 @jax.tree_util.register_dataclass
@@ -41,6 +67,7 @@ class DiagonalCorrection(AbstractCorrection):
     """V by its diagonal, (d,)."""
 
     variances: jax.Array
+    axes: ClassVar[Any] = None
 
     @property
     def largest(self) -> jax.Array:
@@ -50,6 +77,15 @@ class DiagonalCorrection(AbstractCorrection):
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
         """Return each coordinate's increment, less the share of its noise."""
         return _remainder(heating(self.variances)) * increment
+
+    def diagonal(self) -> "DiagonalCorrection":
+        """Return the correction itself."""
+        return self
+
+    def along(self, axes: np.ndarray | None) -> np.ndarray:
+        """Return the diagonal of axes' V axes."""
+        variances = np.asarray(self.variances, np.float64)
+        return variances if axes is None else (np.asarray(axes, np.float64) ** 2).T @ variances
 
 
 @final
@@ -69,6 +105,16 @@ class DenseCorrection(AbstractCorrection):
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
         """Return the increment, less the share of the noise along each eigenvector."""
         return self.axes @ (_remainder(heating(self.variances)) * (self.axes.T @ increment))
+
+    def diagonal(self) -> DiagonalCorrection:
+        """Return the diagonal of V."""
+        return DiagonalCorrection(self.axes**2 @ self.variances)
+
+    def along(self, axes: np.ndarray | None) -> np.ndarray:
+        """Return the diagonal of axes' V axes."""
+        own = np.asarray(self.axes, np.float64)
+        cosines = own if axes is None else np.asarray(axes, np.float64).T @ own
+        return cosines**2 @ np.asarray(self.variances, np.float64)
 
 
 def _remainder(share: jax.Array) -> jax.Array:

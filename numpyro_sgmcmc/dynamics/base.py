@@ -1,7 +1,8 @@
 """Interface of dynamics: how gradient and noise become a displacement."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from dataclasses import is_dataclass, replace
+from typing import Any, ClassVar, Self
 
 import jax
 from jax.typing import ArrayLike
@@ -15,10 +16,27 @@ class AbstractDynamics(ABC):
     increment and the first momentum.
 
     Attributes:
-        has_momentum: whether there is a kinetic temperature.
+        has_momentum: whether there is a kinetic temperature. A preconditioner that depends on the
+            position needs dynamics without: its drift is that of Langevin dynamics.
+        has_friction: whether `friction` is a parameter of these dynamics.
+        friction: D, in 1 / time; None where it has not been chosen or does not exist.
     """
 
     has_momentum: ClassVar[bool] = False
+    has_friction: ClassVar[bool] = False
+    friction: Any = None
+
+    @property
+    def needs_friction(self) -> bool:
+        """Whether a friction must be chosen before the first step."""
+        return self.has_friction and self.friction is None
+
+    def with_friction(self, friction: Any) -> Self:
+        """Return these dynamics with this friction where they need one, else unchanged."""
+        if not self.needs_friction:
+            return self
+        assert is_dataclass(self)
+        return replace(self, friction=friction)
 
     @abstractmethod
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Any:

@@ -52,6 +52,7 @@ class NoseHoover(AbstractDynamics):
 
     friction: Any = None
     has_momentum: ClassVar[bool] = True
+    has_friction: ClassVar[bool] = True
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Thermostat:
         """Return a momentum ~ N(0, T I) and the friction's mean without gradient noise, A."""

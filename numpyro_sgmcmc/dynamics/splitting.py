@@ -42,6 +42,7 @@ class Splitting(AbstractDynamics):
 
     friction: Any = None
     has_momentum: ClassVar[bool] = True
+    has_friction: ClassVar[bool] = True
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""

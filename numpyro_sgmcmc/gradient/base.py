@@ -33,10 +33,18 @@ class AbstractGradient(ABC):
         needs_anchor: whether `init` wants a mode of U.
         is_control_variate: whether it removes noise by comparing one minibatch at two positions:
             useless without a subsampled plate, wrong for densities that are themselves random.
+        has_constant_state: whether neither `estimate` nor a renewal changes the state, so that
+            walkers can share one. The warm-up runs other estimators' walkers by `FixedPoint`.
+        gradients_per_step: minibatch gradients that one `estimate` takes.
+        anchor: the anchor that the user chose, unconstrained values by site name; None where there
+            is none.
     """
 
     needs_anchor: ClassVar[bool] = False
     is_control_variate: ClassVar[bool] = False
+    has_constant_state: ClassVar[bool] = False
+    gradients_per_step: ClassVar[int] = 1
+    anchor: dict[str, Any] | None = None
 
     @abstractmethod
     def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Any:

@@ -30,6 +30,8 @@ class FixedPoint(AbstractGradient):
     anchor: dict[str, Any] | None = None
     needs_anchor: ClassVar[bool] = True
     is_control_variate: ClassVar[bool] = True
+    has_constant_state: ClassVar[bool] = True
+    gradients_per_step: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if self.anchor is not None and not isinstance(self.anchor, dict):

@@ -1,7 +1,7 @@
 """The plain minibatch gradient."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import jax
 
@@ -17,6 +17,8 @@ class Plain(AbstractGradient):
 
     Unbiased; its covariance is about (N / B) H near the mode, whatever z (papers/004, equation 3).
     """
+
+    has_constant_state: ClassVar[bool] = True
 
     def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> tuple[()]:
         """Return no state."""

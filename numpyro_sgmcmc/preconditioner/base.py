@@ -49,9 +49,14 @@ class AbstractPreconditioner(ABC):
 
 
 class AbstractLinearMap(AbstractPreconditioner):
-    """A constant, invertible S."""
+    """A constant, invertible S.
+
+    Attributes:
+        is_dense: whether S mixes coordinates.
+    """
 
     is_constant: ClassVar[bool] = True
+    is_dense: ClassVar[bool]
 
     @abstractmethod
     def apply(self, y: jax.Array) -> jax.Array:
@@ -60,6 +65,10 @@ class AbstractLinearMap(AbstractPreconditioner):
     @abstractmethod
     def transpose(self, gradient: jax.Array) -> jax.Array:
         """Return S' g: the gradient in y of a function with gradient g in z."""
+
+    @abstractmethod
+    def inverse(self) -> "AbstractLinearMap":
+        """Return the map from z to y, for a map whose arrays are concrete."""
 
     def init(self, position: jax.Array, temperature: float) -> tuple[()]:
         """Return no state."""

@@ -1,9 +1,10 @@
 """Constant linear maps."""
 
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPreconditioner
@@ -15,6 +16,8 @@ from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPrecon
 class Identity(AbstractLinearMap):
     """S = I."""
 
+    is_dense: ClassVar[bool] = False
+
     def apply(self, y: jax.Array) -> jax.Array:
         """Return y."""
         return y
@@ -22,6 +25,10 @@ class Identity(AbstractLinearMap):
     def transpose(self, gradient: jax.Array) -> jax.Array:
         """Return g."""
         return gradient
+
+    def inverse(self) -> "Identity":
+        """Return the map itself."""
+        return self
 
 
 @final
@@ -36,6 +43,7 @@ class Diagonal(AbstractLinearMap):
     """
 
     scale: jax.Array
+    is_dense: ClassVar[bool] = False
 
     def apply(self, y: jax.Array) -> jax.Array:
         """Return scale * y."""
@@ -44,6 +52,10 @@ class Diagonal(AbstractLinearMap):
     def transpose(self, gradient: jax.Array) -> jax.Array:
         """Return scale * g."""
         return self.scale * gradient
+
+    def inverse(self) -> "Diagonal":
+        """Return diag(1 / scale)."""
+        return Diagonal(1 / self.scale)
 
 
 @final
@@ -57,6 +69,7 @@ class Dense(AbstractLinearMap):
     """
 
     factor: jax.Array
+    is_dense: ClassVar[bool] = True
 
     def apply(self, y: jax.Array) -> jax.Array:
         """Return factor y."""
@@ -65,6 +78,11 @@ class Dense(AbstractLinearMap):
     def transpose(self, gradient: jax.Array) -> jax.Array:
         """Return factor' g."""
         return self.factor.T @ gradient
+
+    def inverse(self) -> "Dense":
+        """Return the inverse factor, computed in double precision."""
+        inverse = np.linalg.inv(np.asarray(self.factor, np.float64))
+        return Dense(jnp.asarray(inverse, self.factor.dtype))
 
 
 def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int) -> None:

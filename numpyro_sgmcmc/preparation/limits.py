@@ -42,8 +42,9 @@ def limits_of(
 ) -> Limits:
     """Return what curvature and gradient noise allow dynamics to do, their friction filled in."""
     friction = suggested_friction(curvature.largest, curvature.mean, dimension)
-    friction = _as_array(getattr(with_friction(dynamics, friction), "friction", None), noise.dtype)
-    dynamics = dynamics if friction is None else replace(dynamics, friction=friction)
+    dynamics = dynamics.with_friction(friction)
+    if dynamics.has_friction:
+        dynamics = replace(dynamics, friction=jnp.asarray(dynamics.friction, noise.dtype))
     heat = dynamics.heating(noise, 1.0)
     heat = heat / temperature if temperature > 0 else jnp.zeros_like(heat)
     smooth = dynamics.largest_step_size(curvature.largest, TOLERANCE / 2)
@@ -70,10 +71,4 @@ def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> j
 
 def with_friction(dynamics: Any, friction: Any) -> Any:
     """Return the dynamics with this friction where theirs is open."""
-    if getattr(dynamics, "friction", 0.0) is None:
-        return replace(dynamics, friction=friction)
-    return dynamics
-
-
-def _as_array(value: Any, dtype: Any) -> jax.Array | None:
-    return None if value is None else jnp.asarray(value, dtype)
+    return dynamics.with_friction(friction)

@@ -75,7 +75,7 @@ class Window:
         A walker that would leave the finite numbers is put back at the centre, with the momentum
         that it began with.
         """
-        whiten = _inverse(believed.spread)
+        whiten = believed.spread.inverse()
         steps = jnp.asarray(length, jnp.int32)
         inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
         return target.run(self._run, *inputs, name=self._name)
@@ -202,13 +202,4 @@ def updated(believed: Approximation, seen: Seen, temperature: float) -> Approxim
 def _composed(spread: AbstractLinearMap, factor: jax.Array) -> AbstractLinearMap:
     if factor.ndim == 2:
         return Dense(jax.vmap(spread.apply, in_axes=1, out_axes=1)(factor))
-    assert isinstance(spread, Diagonal)
-    return Diagonal(spread.scale * factor)
-
-
-def _inverse(spread: AbstractLinearMap) -> AbstractLinearMap:
-    if isinstance(spread, Diagonal):
-        return Diagonal(1 / spread.scale)
-    assert isinstance(spread, Dense)
-    inverse = np.linalg.inv(np.asarray(spread.factor, np.float64))
-    return Dense(jnp.asarray(inverse, spread.factor.dtype))
+    return Diagonal(spread.apply(factor))
