@@ -1,6 +1,7 @@
 """NumPyro kernels: final classes that choose parts."""
 
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.richardson_romberg import (
     SGRRHMC,
     SGRRLD,
@@ -23,6 +24,7 @@ __all__ = [
     "SVRGLD",
     "AbstractKernel",
     "AbstractRichardsonRomberg",
+    "NumPyroKernel",
     "RichardsonRomberg",
     "SGHMCSplit",
 ]

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc.kernels.state import Companion
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.state import Companion
 
 
 def over_chains(advance: Callable[[Any], Any], state: Any, scheme: AbstractMinibatch) -> Any:

@@ -1,34 +1,107 @@
-"""Options of a kernel: what fits together, and step sizes as functions."""
+"""Checks of a kernel's options: their types, and what fits together."""
 
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from numpyro_sgmcmc.checks import check_number
-from numpyro_sgmcmc.dynamics import Langevin
-from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from jax.core import Tracer
+
+from numpyro_sgmcmc.checks import check_callable, check_count, check_instance, check_number
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.minibatch import AbstractMinibatch, UniformMinibatch
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.preparation import Options
 
 
-def check_fits(preconditioner: AbstractPreconditioner, dynamics: Any, step_size: Any) -> None:
+def checked_options(
+    *,
+    dynamics: Any,
+    step_size: Any,
+    gradient: Any,
+    temperature: Any,
+    minibatch: Any,
+    preconditioner: Any,
+    noise_correction: Any,
+    num_steps: Any,
+    init_strategy: Any,
+) -> Options:
+    """Return a kernel's options.
+
+    Raises:
+        TypeError: where one is of a wrong type, or two do not fit together.
+        ValueError: where a number is negative, zero or not finite.
+    """
+    check_instance("dynamics", dynamics, AbstractDynamics, "Langevin()")
+    if dynamics.friction is not None:
+        check_number("friction", dynamics.friction)
+    if gradient is not None:
+        check_instance("gradient", gradient, AbstractGradient, "Plain() or FixedPoint()")
+    schedule = as_schedule(step_size)
+    temperature = check_number("temperature", temperature, allow_zero=True)
+    minibatch = UniformMinibatch() if minibatch is None else minibatch
+    check_instance("minibatch", minibatch, AbstractMinibatch, "UniformMinibatch(replace=False)")
+    if preconditioner is not None:
+        check_instance("preconditioner", preconditioner, AbstractPreconditioner, "Diagonal(scale)")
+        _check_preconditioner(preconditioner, dynamics, step_size)
+    _check_correction(noise_correction, preconditioner, minibatch, temperature)
+    return Options(
+        dynamics=dynamics,
+        step_size=schedule,
+        has_constant_step_size=not callable(step_size),
+        gradient=gradient,
+        temperature=temperature,
+        minibatch=minibatch,
+        preconditioner=preconditioner,
+        noise_correction=noise_correction,
+        num_steps=check_count("num_steps", num_steps),
+        init_strategy=check_callable(
+            "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
+        ),
+    )
+
+
+def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
+    """Return the step size as a function of the transition count; None stays None."""
+    if step_size is None:
+        return None
+    if callable(step_size):
+        check_number("step_size(0)", step_size(0))
+        return step_size
+    if isinstance(step_size, Tracer):  # its value is not known yet
+        return partial(_constant, step_size)
+    value = check_number(
+        "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."
+    )
+    return partial(_constant, value)
+
+
+def _check_preconditioner(
+    preconditioner: AbstractPreconditioner, dynamics: AbstractDynamics, step_size: Any
+) -> None:
     """Refuse a preconditioner that follows the walker where its drift would be wrong."""
+    if preconditioner.is_constant:
+        return
     name = type(preconditioner).__name__
-    if not preconditioner.is_constant and not isinstance(dynamics, Langevin):
+    if dynamics.has_momentum:
         raise TypeError(
             f"Expected Langevin dynamics with {name}, whose drift is theirs; got"
             f" {type(dynamics).__name__}. Use SGLD(model, step_size, preconditioner=...)."
         )
-    if not preconditioner.is_constant and step_size is None:
+    if step_size is None:
         raise ValueError(
             f"Expected a `step_size` with {name}; got None, which chooses one for a constant"
             " preconditioner."
         )
 
 
-def check_correction(
-    kind: Any, preconditioner: Any, minibatch: AbstractMinibatch, temperature: float
+def _check_correction(
+    kind: Any,
+    preconditioner: AbstractPreconditioner | None,
+    minibatch: AbstractMinibatch,
+    temperature: float,
 ) -> None:
-    """Refuse a noise correction that is none, or that would take out what is not there."""
+    """Refuse a noise correction of an unknown kind, or one that the other options rule out."""
     if not (kind is None or kind is False or kind in ("diagonal", "dense")):
         raise ValueError(
             f'Expected `noise_correction` to be "diagonal", "dense", False or None; got {kind!r}.'
@@ -50,26 +123,5 @@ def check_correction(
         raise ValueError("Expected a positive temperature with a noise correction; got 0.")
 
 
-def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
-    """Return the step size as a function of the transition count; None stays None."""
-    if step_size is None:
-        return None
-    if callable(step_size):
-        check_number("step_size(0)", step_size(0))
-        return step_size
-    value = check_number(
-        "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."
-    )
-    return partial(_constant, value)
-
-
-def tuned_or(schedule: Callable[[Any], Any] | None, tuned: Any) -> Callable[[Any], Any]:
-    """Return the step size that was chosen, a number, as a function; else the user's."""
-    if tuned is not None:
-        return lambda count: tuned
-    assert schedule is not None
-    return schedule
-
-
-def _constant(value: float, count: Any) -> float:
+def _constant(value: Any, count: Any) -> Any:
     return value

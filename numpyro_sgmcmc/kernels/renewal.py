@@ -5,41 +5,48 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
+from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc.gradient import AbstractGradient
-from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import Options, View
 
 
 def renewed(
-    gradient: AbstractGradient,
-    view: View,
+    options: Options,
+    structure: Structure,
+    args: tuple,
+    kwargs: dict,
     state: Any,
+    gradient_state: Any,
     z: dict[str, jax.Array],
-    count: jax.Array,
-    num_steps: int,
-    is_batched: bool,
 ) -> Any:
     """Return a walker's gradient state, renewed at `z` where its period is over.
 
+    This is done outside the `vmap` over chains, where a pass over the data would be taken at every
+    step.
+
     Args:
-        gradient: the estimator.
-        view: the model bound to its data.
-        state: the estimator's state, with a leading axis of chains where `is_batched`.
+        options: the kernel's.
+        structure: the model's.
+        args: arguments of the model.
+        kwargs: those by name.
+        state: the chain's or chains' state, for the count of iterations and the estimator.
+        gradient_state: the walker's, with a leading axis of chains where there are several.
         z: the walker's position by site, likewise.
-        count: MCMC iterations so far, shape (): under a `vmap` over chains the pass over the data
-            would be taken at every step.
-        num_steps: transitions in one iteration.
-        is_batched: whether there is an axis of chains.
     """
-    period = gradient.renewal_period(view.plates)
+    gradient = state.tuned.gradient
+    period = gradient.renewal_period(structure.plates)
     if period is None:
-        return state
+        return gradient_state
+    view = View(structure, options.minibatch, args, kwargs)
 
     def renew_one(old: Any, z: dict[str, jax.Array]) -> Any:
         new = gradient.init(view, ravel_pytree(z)[0], None)
         sound = jnp.all(jnp.isfinite(ravel_pytree(new)[0]))
         return jax.tree.map(lambda a, b: jnp.where(sound, a, b), new, old)
 
-    renew = jax.vmap(renew_one) if is_batched else renew_one
-    is_due = (count > 0) & (count % max(1, period // num_steps) == 0)
-    return jax.lax.cond(is_due, lambda old: renew(old, z), lambda old: old, state)
+    is_single = is_prng_key(state.rng_key)
+    renew = renew_one if is_single else jax.vmap(renew_one)
+    count = state.i if is_single else state.i[0]
+    is_due = (count > 0) & (count % max(1, period // options.num_steps) == 0)
+    return jax.lax.cond(is_due, lambda old: renew(old, z), lambda old: old, gradient_state)

@@ -7,19 +7,26 @@ from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.kernels.base import AbstractKernel
-from numpyro_sgmcmc.kernels.chains import over_chains
-from numpyro_sgmcmc.kernels.keys import noticed, settled
+from numpyro_sgmcmc.kernels.memory import Memory
+from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
+from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.sghmc import SGHMC
 from numpyro_sgmcmc.kernels.sgld import SGLD
-from numpyro_sgmcmc.kernels.state import Companion, RichardsonRombergState
+from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation import Adaptation, View
+from numpyro_sgmcmc.preparation import Options, Target, View
+from numpyro_sgmcmc.state import (
+    Companion,
+    RichardsonRombergState,
+    SGMCMCState,
+    with_new_key,
+    with_own_key,
+)
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker, keep_if
 
@@ -31,13 +38,8 @@ class Level(NamedTuple):
     minibatch: Any
 
 
-class AbstractRichardsonRomberg(MCMCKernel, ABC):
+class AbstractRichardsonRomberg(NumPyroKernel, ABC):
     """Walkers of one kernel on the same Brownian path, at steps h, h / 2 and perhaps h / 4."""
-
-    @property
-    def sample_field(self) -> str:
-        """The field of the state that holds the draws."""
-        return "z"
 
     def __init__(self, kernel: AbstractKernel, levels: int = 2) -> None:
         self.kernel = check_instance("kernel", kernel, AbstractKernel, "SGLD(model, step_size)")
@@ -54,19 +56,14 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         return self.kernel.model
 
     @property
-    def structure(self) -> Structure:
-        """The model's structure, known once `init` has run."""
-        return self.kernel.structure
+    def options(self) -> Options:
+        """What the user chose of each walker."""
+        return self.kernel.options
 
     @property
-    def adaptation(self) -> Adaptation | None:
-        """What was chosen and why; None before a run, or where nothing was left open."""
-        return self.kernel.adaptation
-
-    @property
-    def num_steps(self) -> int:
-        """Transitions of the coarsest walker in one MCMC iteration."""
-        return self.kernel.num_steps
+    def memory(self) -> Memory:
+        """What runs of this kernel, or of the one inside, made for their data."""
+        return self.kernel.memory
 
     @property
     def default_fields(self) -> tuple[str, ...]:
@@ -74,66 +71,42 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         middle = ("z_middle",) if self.levels == 3 else ()
         return (*self.kernel.default_fields, "z_halfway", "z_coarse", *middle)
 
-    @property
-    def _sample_fn(self) -> Any:
-        return self.kernel._sample_fn
-
-    def init(
-        self,
-        rng_key: jax.Array,
-        num_warmup: int,
-        init_params: dict[str, Any] | None = None,
-        model_args: tuple = (),
-        model_kwargs: dict | None = None,
-    ) -> RichardsonRombergState:
-        """Return the first state, all walkers at the kernel's start; raises what it raises."""
-        state = self.kernel.init(rng_key, num_warmup, init_params, model_args, model_kwargs)
-        # Each walker goes through its minibatches by itself: an epoch of one is not the other's.
+    def _first(self, state: SGMCMCState, target: Target) -> RichardsonRombergState:
+        # Each walker draws minibatches of its own: an epoch of one is not shared with the others.
         split = partial(jax.random.split, num=self.levels)
-        split = split if is_prng_key(rng_key) else jax.vmap(split, out_axes=1)
+        split = split if is_prng_key(state.rng_key) else jax.vmap(split, out_axes=1)
         keys = split(state.rng_key)
-        first = [self._companion(state, key) for key in keys[1:]]
-        state = RichardsonRombergState(
-            *settled(state._replace(rng_key=keys[0])),
+        companions = []
+        for key in keys[1:]:
+            scheme = target.run(_scheme_state, key, brief=True)
+            companions.append(Companion(state.aux, state.gradient, state.preconditioner, scheme))
+        first = RichardsonRombergState(
+            **with_own_key(state._replace(rng_key=keys[0]))._asdict(),
             z_halfway=state.z,
             z_coarse=state.z,
-            coarse=first[0],
+            coarse=companions[0],
         )
-        return state if self.levels == 2 else state._replace(z_middle=state.z, middle=first[1])
+        return first if self.levels == 2 else first._replace(z_middle=state.z, middle=companions[1])
 
-    def sample(
-        self, state: RichardsonRombergState, model_args: tuple, model_kwargs: dict
+    def _renewed(
+        self, state: RichardsonRombergState, structure: Structure, args: tuple, kwargs: dict
     ) -> RichardsonRombergState:
-        """Return the state after `num_steps` coarse transitions and the finer ones beside them."""
-        renewed = partial(self.kernel.renewed, state=state, args=model_args, kwargs=model_kwargs)
-        coarse = state.coarse._replace(gradient=renewed(state.coarse.gradient, state.z_coarse))
-        state = state._replace(gradient=renewed(state.gradient, state.z), coarse=coarse)
-        if state.middle is not None and state.z_middle is not None:
-            gradient = renewed(state.middle.gradient, state.z_middle)
-            state = state._replace(middle=state.middle._replace(gradient=gradient))
-        advance = partial(self._advance, args=model_args, kwargs=model_kwargs)
-        return over_chains(advance, state, self.kernel.scheme)
-
-    def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
-        """Return the map from unconstrained values to constrained and deterministic sites."""
-        return self.kernel.postprocess_fn(model_args, model_kwargs)
-
-    def get_diagnostics_str(self, state: RichardsonRombergState) -> str:
-        """Return step size and share of diverged iterations, for the progress bar."""
-        return self.kernel.get_diagnostics_str(state)
-
-    def _companion(self, state: Any, key: jax.Array) -> Companion:
-        scheme = self.kernel.target.run(_scheme_state, key, brief=True)
-        return Companion(state.aux, state.gradient, state.preconditioner, scheme)
+        renew = partial(renewed, self.options, structure, args, kwargs, state)
+        coarse = state.coarse._replace(gradient=renew(state.coarse.gradient, state.z_coarse))
+        state = state._replace(gradient=renew(state.gradient, state.z), coarse=coarse)
+        if state.middle is None or state.z_middle is None:
+            return state
+        gradient = renew(state.middle.gradient, state.z_middle)
+        return state._replace(middle=state.middle._replace(gradient=gradient))
 
     def _advance(
-        self, state: RichardsonRombergState, args: tuple, kwargs: dict
+        self, state: RichardsonRombergState, structure: Structure, args: tuple, kwargs: dict
     ) -> RichardsonRombergState:
-        stepper = self.kernel.stepper(args, kwargs, state.tuned)
-        state = noticed(state)
+        stepper = stepper_of(self.options, structure, args, kwargs, state.tuned)
+        state = with_new_key(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
         body = partial(self._transition, stepper)
-        ravel = self.structure.ravel
+        ravel, unravel = structure.ravel, structure.unravel
         start = (_unpack(state, ravel), ravel(state.z_halfway))
         carry = (state, *start)
         if self.num_steps == 1:
@@ -141,9 +114,9 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         else:
             carry = jax.lax.fori_loop(0, self.num_steps, body, carry)
         state, levels, halfway = carry
-        unravel, sound = self.structure.unravel, jnp.ones((), bool)
+        sound = jnp.ones((), bool)
         for position in (halfway, *(level.walker.position for level in levels)):
-            sound &= self.structure.can_be_constrained(unravel(position), args, kwargs)
+            sound &= structure.can_be_constrained(unravel(position), args, kwargs)
         walkers = [
             keep_if(sound, new.walker, old.walker)
             for new, old in zip(levels, start[0], strict=True)
@@ -151,11 +124,15 @@ class AbstractRichardsonRomberg(MCMCKernel, ABC):
         halfway = jnp.where(sound, halfway, start[1])
         diverging = state.diverging | ~sound
         levels = [Level(w, old.minibatch) for w, old in zip(walkers, levels, strict=True)]
-        return self.kernel.measured(_pack(state, levels, unravel))._replace(
-            i=state.i + 1,
-            z_halfway=unravel(halfway),
-            diverging=diverging,
-            num_diverging=state.num_diverging + diverging.astype(jnp.int32),
+        state = _pack(state, levels, unravel)
+        return with_own_key(
+            state._replace(
+                i=state.i + 1,
+                z_halfway=unravel(halfway),
+                diverging=diverging,
+                num_diverging=state.num_diverging + diverging.astype(jnp.int32),
+                kinetic_temperature=self.options.dynamics.kinetic_temperature(state.aux),
+            )
         )
 
     def _transition(

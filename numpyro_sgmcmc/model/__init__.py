@@ -2,12 +2,22 @@
 
 from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
+from numpyro_sgmcmc.model.fingerprint import (
+    Fingerprint,
+    edited_in_place,
+    fingerprint,
+    glimpse,
+)
 from numpyro_sgmcmc.model.structure import Structure, read_structure
 from numpyro_sgmcmc.model.whole_data import over_whole_data
 
 __all__ = [
+    "Fingerprint",
     "Structure",
     "are_alike",
+    "edited_in_place",
+    "fingerprint",
+    "glimpse",
     "log_densities",
     "non_finite_arguments",
     "over_whole_data",

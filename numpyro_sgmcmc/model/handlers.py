@@ -38,14 +38,31 @@ class resized(Messenger):
     Args:
         fn: the model.
         sizes: rows of a minibatch by plate name.
+
+    Raises:
+        ValueError: when the model is run, where it has no plate of one of these names.
     """
 
     def __init__(self, fn: Callable | None, sizes: dict[str, int]) -> None:
         self.sizes = sizes
+        self._plates: set[str] = set()
         super().__init__(fn)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the model, and check that it has the plates."""
+        self._plates = set()
+        result = super().__call__(*args, **kwargs)
+        if unknown := sorted(self.sizes.keys() - self._plates):
+            raise ValueError(
+                f"Expected minibatch sizes of the model's plates {sorted(self._plates)}; got sizes"
+                f" of {unknown}, which it does not have."
+            )
+        return result
 
     def process_message(self, msg: dict[str, Any]) -> None:
         """Change the arguments of a plate's message before anything answers it."""
+        if msg["type"] == "plate":
+            self._plates.add(msg["name"])
         if msg["type"] == "plate" and msg["name"] in self.sizes:
             size, count = msg["args"][0], self.sizes[msg["name"]]
             msg["args"] = (size, count)

@@ -67,8 +67,3 @@ def choose(limits: Limits, most: Any, caution: Any, slowest: jax.Array) -> Chose
 def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
     """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
     return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))
-
-
-def with_friction(dynamics: Any, friction: Any) -> Any:
-    """Return the dynamics with this friction where theirs is open."""
-    return dynamics.with_friction(friction)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -15,8 +15,11 @@ from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, uniform_rows
 from numpyro_sgmcmc.model import (
+    Fingerprint,
     Structure,
     are_alike,
+    fingerprint,
+    non_finite_arguments,
     over_whole_data,
     split_arguments,
     stochastic_potential,
@@ -54,10 +57,20 @@ class Target:
     _programs: dict[Any, Callable] = field(default_factory=dict)
     _ahead: dict[Any, "Begun"] = field(default_factory=dict)
 
-    def or_kept(self, last: "Target | None") -> "Target":
-        """Return this target, with what was compiled for the last one where that fits.
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """What identifies the data, as they were when this was asked for first."""
+        return fingerprint(self.args, self.kwargs)
 
-        So it does for arguments that differ in nothing but their arrays' entries.
+    @cached_property
+    def non_finite_arguments(self) -> list[str]:
+        """The names of array arguments with NaN or infinite entries."""
+        return non_finite_arguments(self.args, self.kwargs)
+
+    def with_programs_of(self, last: "Target | None") -> "Target":
+        """Return this target, with what was compiled for the last one where that can be used.
+
+        It can for arguments that differ in nothing but their arrays' entries.
         """
         if last is None or not are_alike((self.args, self.kwargs), (last.args, last.kwargs)):
             return self

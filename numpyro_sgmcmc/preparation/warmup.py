@@ -1,8 +1,8 @@
 """The warm-up: windows that double, and at the end of each better numbers for the next."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log2
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +10,16 @@ import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import threefry
-from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint, Plain
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
+from numpyro_sgmcmc.preparation.options import Options, without_anchor
+from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.tuning import Adaptation, Tuned, Wishes, tune
+from numpyro_sgmcmc.preparation.tuning import CURVATURE_POINTS, curvature_at, noise_program, tune
 from numpyro_sgmcmc.preparation.windows import DENSE_COVARIANCE, WALKERS, Window, updated
+from numpyro_sgmcmc.state import Tuned
 
 MOST_WINDOWS = 5
 SHORTEST_WINDOW = 20
@@ -24,97 +28,123 @@ POINTS = 32
 """Positions at which gradient noise is measured."""
 
 
-class WarmedUp(NamedTuple):
-    """What a warm-up ends with.
-
-    Attributes:
-        adaptation: the numbers, and why.
-        preconditioner: the map that the kernel runs with.
-        believed: a Gaussian approximation of the posterior.
-        anchor: a point near its centre, with U and grad U there.
-    """
-
-    adaptation: Adaptation
-    preconditioner: AbstractLinearMap
-    believed: Approximation
-    anchor: Anchor
-
-
 def warm_up(
     target: Target,
     key: jax.Array,
-    wishes: Wishes,
-    believed: Approximation,
-    anchor: Anchor,
+    options: Options,
+    gradients: Sequence[AbstractGradient],
+    located: Located,
     transitions: int,
-    *,
-    preconditioner: AbstractLinearMap | None = None,
-    keeps_anchor: bool = False,
-) -> WarmedUp:
-    """Return the numbers of a kernel after windows of `transitions` in all, by 8 walkers.
+) -> Prepared:
+    """Return what a run starts from, after windows of `transitions` in all, by 8 walkers.
 
     Each window is twice as long as the one before. At its end the anchor moves to the mean of its
-    draws, the preconditioner to their covariance, shrunk towards the last one; curvature and
-    gradient noise are measured at its draws; step size, friction and correction follow.
+    draws and the preconditioner to their covariance, shrunk towards the last one. Curvature and
+    gradient noise are measured at its draws; step size, friction and correction follow. An anchor
+    or preconditioner that the user gave stays.
 
     Args:
         target: the model bound to its data.
         key: key of the walkers and measurements.
-        wishes: what the user chose.
-        believed: where to begin.
-        anchor: U and grad U at a point near its centre.
+        options: what the user chose.
+        gradients: estimators to choose from, the preferred one first.
+        located: where to begin.
         transitions: length of all windows; too few for a window give none.
-        preconditioner: the user's, which stays; None follows the walkers.
-        keeps_anchor: whether the anchor is the user's, which stays.
     """
-    dimension, temperature = believed.centre.size, wishes.temperature
-    is_known = isinstance(believed.spread, Dense)
-    if isinstance(believed.spread, Diagonal) and dimension <= DENSE_COVARIANCE:
-        believed = believed._replace(spread=Dense(jnp.diag(believed.spread.scale)))
-    linear = preconditioner or believed.spread
+    approximation, anchor = located
+    dimension, temperature = approximation.centre.size, options.temperature
+    given: Any = options.preconditioner
+    is_known = approximation.spread.is_dense
+    if not is_known and dimension <= DENSE_COVARIANCE:
+        dense = Dense(jnp.diag(approximation.spread.scale))
+        approximation = approximation._replace(spread=dense)
+    linear = given or approximation.spread
     key_points, key_tune, key = threefry.keys_of(key, 3)
     draw, name = points_program(temperature)
-    points, positions = target.run(draw, believed, key_points, name=name, brief=True)
+    points, positions = target.run(draw, approximation, key_points, name=name, brief=True)
     caution = 1.0
     lengths = window_lengths(transitions)
-    # A model traced as a whole has no numbers to decide by; at T = 0 there is no width to see.
-    if isinstance(believed.centre, Tracer) or temperature == 0:
+    # While JAX traces there are no numbers to decide by; at T = 0 there is no width to see.
+    if isinstance(approximation.centre, Tracer) or temperature == 0:
         lengths = []
 
     def tuned_at(key: jax.Array, points: jax.Array) -> Adaptation:
-        slowest = _smallest(believed, linear) if is_known else None
-        return tune(target, key, wishes, linear, anchor, points, slowest, caution)
+        slowest = _smallest(approximation, linear) if is_known else None
+        return tune(target, key, options, gradients, linear, anchor, points, slowest, caution)
 
     adaptation = tuned_at(key_tune, points)
-    windows = {
-        type(one): Window(wishes.dynamics, one, temperature)
-        for one in map(stand_in, wishes.gradients)
-    }
     for length in lengths:
         key_window, key_tune, key = threefry.keys_of(key, 3)
-        window = windows[type(stand_in(adaptation.gradient))]
-        numbers = Tuned(adaptation.step_size, adaptation.friction, linear, adaptation.correction)
-        seen = window.run(target, key_window, numbers, anchor, believed, positions, length)
-        believed, is_known = updated(believed, seen, temperature), True
-        linear = preconditioner or believed.spread
-        anchor = anchor if keeps_anchor else _moved(target, anchor, believed.centre)
+        window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
+        tuned = _tuned(adaptation, linear)
+        seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)
+        approximation, is_known = updated(approximation, seen, temperature), True
+        linear = given or approximation.spread
+        if options.anchor is None:
+            anchor = _moved(target, anchor, approximation.centre)
         if float(seen.diverging) > 0:
             caution /= 2
         positions = seen.last
         points = seen.snapshots.reshape(-1, dimension)
         adaptation = tuned_at(key_tune, points)
     adaptation = adaptation._replace(windows=len(lengths))
-    return WarmedUp(adaptation, linear, believed, anchor)
+    return Prepared(_tuned(adaptation, linear), anchor, approximation, adaptation)
+
+
+def compile_ahead(
+    target: Target,
+    options: Options,
+    gradients: Sequence[AbstractGradient],
+    located: Located,
+    transitions: int,
+) -> Prepared:
+    """Begin to compile what `warm_up` most likely runs; return shapes of its result.
+
+    Args:
+        target: the model bound to its data.
+        options: what the user chose.
+        gradients: estimators to choose from, the preferred one first.
+        located: shapes of where the warm-up begins.
+        transitions: length of all windows.
+    """
+    approximation, anchor = located
+    gradient = gradients[0]
+    key = jax.eval_shape(jax.random.key, 0)
+    position: Any = approximation.centre
+
+    def shape(*sizes: int, dtype: Any = position.dtype) -> Any:
+        return jax.ShapeDtypeStruct(sizes, dtype)
+
+    points = shape(POINTS, *position.shape)
+    draw, name = points_program(options.temperature)
+    target.ahead(draw, approximation, key, name=name, brief=True)
+    linear: Any = options.preconditioner or approximation.spread
+    target.ahead(curvature_at, linear, shape(CURVATURE_POINTS, *position.shape), key, brief=True)
+    if target.structure.plates or target.structure.is_random:
+        measure, name = noise_program(gradient)
+        target.ahead(measure, anchor, linear, points, key, name=name)
+    friction = shape() if options.dynamics.has_friction else None
+    tuned = Tuned(shape(), friction, linear, without_anchor(gradient))
+    if window_lengths(transitions) and options.temperature > 0:
+        window = Window(options.dynamics, stand_in(gradient), options.temperature)
+        length = shape(dtype=jnp.int32)
+        start = shape(WALKERS, *position.shape)
+        spread: Any = approximation.spread
+        window.ahead(target, key, tuned, anchor, position, spread, start, length)
+        target.ahead(value_and_grad, position)
+    return Prepared(tuned, anchor, approximation, None)
 
 
 def points_program(temperature: float) -> tuple[Callable, Any]:
     """Return what draws the first typical points and the walkers' starts among them, and its name.
 
-    It runs on (believed, key).
+    It runs on (approximation, key).
     """
 
-    def draw(view: View, believed: Approximation, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        points = believed.draw(key, POINTS, temperature)
+    def draw(
+        view: View, approximation: Approximation, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        points = approximation.draw(key, POINTS, temperature)
         return points, points[:WALKERS]
 
     return draw, (points_program, temperature)
@@ -122,7 +152,7 @@ def points_program(temperature: float) -> tuple[Callable, Any]:
 
 def stand_in(gradient: AbstractGradient) -> AbstractGradient:
     """Return what a window runs: estimators that follow a walker would pass over the data."""
-    return gradient if isinstance(gradient, Plain | FixedPoint) else FixedPoint()
+    return without_anchor(gradient) if gradient.has_constant_state else FixedPoint()
 
 
 def window_lengths(transitions: int) -> list[int]:
@@ -138,24 +168,24 @@ def _moved(target: Target, anchor: Anchor, centre: jax.Array) -> Anchor:
     return moved if finite else anchor
 
 
-def anchor_at(target: Target, position: jax.Array) -> Anchor:
-    """Return a point with U and grad U of the whole data there."""
-    return Anchor(position, *target.run(value_and_grad, position))
+def _tuned(adaptation: Adaptation, linear: AbstractLinearMap) -> Tuned:
+    return Tuned(
+        adaptation.step_size,
+        adaptation.friction,
+        linear,
+        without_anchor(adaptation.gradient),
+        adaptation.correction,
+    )
 
 
-def value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return U and grad U of the whole data."""
-    return view.value_and_grad(position)
-
-
-def _smallest(believed: Approximation, linear: AbstractLinearMap) -> jax.Array | None:
-    """Return the smallest curvature that is believed in the coordinates of `linear`."""
-    if not isinstance(believed.spread, Dense) or isinstance(believed.centre, Tracer):
+def _smallest(approximation: Approximation, linear: AbstractLinearMap) -> jax.Array | None:
+    """Return the smallest curvature that is approximation in the coordinates of `linear`."""
+    if not approximation.spread.is_dense or isinstance(approximation.centre, Tracer):
         return None
-    if linear is believed.spread:
-        return jnp.ones((), believed.centre.dtype)
-    factor = np.asarray(believed.spread.factor, np.float64)
-    hessian = jnp.asarray(np.linalg.inv(factor @ factor.T), believed.centre.dtype)
+    if linear is approximation.spread:
+        return jnp.ones((), approximation.centre.dtype)
+    factor = np.asarray(approximation.spread.factor, np.float64)
+    hessian = jnp.asarray(np.linalg.inv(factor @ factor.T), approximation.centre.dtype)
     rows = jax.vmap(linear.transpose)(hessian)
     curvatures = jnp.linalg.eigvalsh(jax.vmap(linear.transpose)(rows.T))
     return jnp.maximum(curvatures[0], jnp.finfo(curvatures.dtype).eps * curvatures[-1])

@@ -14,9 +14,8 @@ from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation.approximation import Approximation
-from numpyro_sgmcmc.preparation.limits import with_friction
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.tuning import Tuned
+from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
 
@@ -102,7 +101,7 @@ class Window:
         walkers, dimension = start.shape
         # Once for all: random numbers take long to compile.
         keys_aux, keys_scheme, keys_steps = threefry.split(key, (3, walkers))
-        dynamics = with_friction(self.dynamics, tuned.friction)
+        dynamics = self.dynamics.with_friction(tuned.friction)
         stepper = Stepper(
             potential=view.potential,
             transition=Transition(dynamics, self.gradient, tuned.preconditioner, tuned.correction),

@@ -3,33 +3,24 @@
 import platform
 from dataclasses import fields, is_dataclass
 from importlib.metadata import version
-from time import perf_counter
 from typing import Any
 
 import arviz as az
 import jax
 import numpy as np
 from jax.random import key_impl
-from numpyro.infer import MCMC
 
 import numpyro_sgmcmc
-from numpyro_sgmcmc.gradient import SVRG, FixedPoint
-from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
-from numpyro_sgmcmc.preparation import Tuned
+from numpyro_sgmcmc.running import Run
 
 PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
 
 
-def run_attributes(mcmc: MCMC) -> dict[str, Any]:
+def run_attributes(run: Run) -> dict[str, Any]:
     """Return what it takes to run the same again: numbers and words that files can hold."""
-    wall_time = _wall_time(mcmc)
-    sampler: Any = mcmc.sampler
-    walker: AbstractKernel = sampler
-    if isinstance(sampler, AbstractRichardsonRomberg):
-        walker = sampler.kernel
-    state: Any = mcmc.last_state
-    first = state if np.ndim(state.i) == 0 else jax.tree.map(lambda leaf: leaf[0], state)
-    plates = walker.structure.plates.items()
+    kernel, options = run.kernel, run.options
+    plates = run.structure.plates.items()
+    settings = run.settings | {"chain_method": _name_of(run.settings["chain_method"])}
     return {
         "inference_library": "numpyro_sgmcmc",
         "inference_library_version": numpyro_sgmcmc.__version__,
@@ -38,53 +29,39 @@ def run_attributes(mcmc: MCMC) -> dict[str, Any]:
         "python_version": platform.python_version(),
         "device": f"{jax.default_backend()}: {jax.devices()[0].device_kind}",
         "float_bits": 64 if jax.config.read("jax_enable_x64") else 32,
-        "model": _name_of(sampler.model),
-        "kernel": type(sampler).__name__,
-        **_parts(walker, first.tuned, first.step_size),
-        **({"levels": sampler.levels} if isinstance(sampler, AbstractRichardsonRomberg) else {}),
-        "temperature": walker.temperature,
-        "num_steps": sampler.num_steps,
+        "model": _name_of(kernel.model),
+        "kernel": type(kernel).__name__,
+        **_parts(run),
+        **({"levels": kernel.levels} if kernel.levels > 1 else {}),
+        "temperature": options.temperature,
+        "num_steps": options.num_steps,
         "subsample": ", ".join(f"{n}: {p.subsample_size} of {p.size}" for n, p in plates) or "none",
-        "num_chains": mcmc.num_chains,
-        "chain_method": _name_of(mcmc.chain_method),
-        "num_warmup": mcmc.num_warmup,
-        "num_samples": mcmc.num_samples,
-        "thinning": mcmc.thinning,
-        **_keys(state),
-        **wall_time,
-        **_cost(mcmc, sampler, walker, int(first.i)),
-        **_tuned(walker),
+        **settings,
+        **_keys(run.state),
+        **({} if run.wall_time is None else {"wall_time": run.wall_time}),
+        **_cost(run),
+        **_tuned(run),
     }
 
 
-def _parts(walker: AbstractKernel, tuned: Tuned, step_size: Any) -> dict[str, Any]:
-    schedule: Any = walker.step_size
-    chosen = walker.has_constant_step_size
-    friction = getattr(walker.dynamics, "friction", None)
-    friction = tuned.friction if friction is None else friction
+def _parts(run: Run) -> dict[str, Any]:
+    options, tuned = run.options, run.tuned
+    schedule: Any = options.step_size
+    is_constant = options.has_constant_step_size
+    friction = run.dynamics.friction
+    # Tuned parts hold no anchor; without a subsampled plate every estimator is the plain one.
+    as_given = type(options.gradient) is type(tuned.gradient)
+    gradient = options.gradient if as_given else tuned.gradient
     return {
-        "dynamics": type(walker.dynamics).__name__,
-        "gradient": in_words(walker.prepared.gradient),
-        "minibatch": in_words(walker.scheme),
+        "dynamics": type(options.dynamics).__name__,
+        "gradient": in_words(gradient),
+        "minibatch": in_words(options.minibatch),
         "preconditioner": in_words(tuned.preconditioner),
         "noise_correction": type(tuned.correction).__name__ if tuned.correction else "none",
-        "step_size_schedule": "constant" if chosen else in_words(schedule),
-        **({"step_size": float(step_size)} if chosen else {}),
+        "step_size_schedule": "constant" if is_constant else in_words(schedule),
+        **({"step_size": float(run.first_chain.step_size)} if is_constant else {}),
         **({} if friction is None else {"friction": float(friction)}),
     }
-
-
-def _wall_time(mcmc: MCMC) -> dict[str, float]:
-    """Return the seconds since the kernel's `init` was called, when the results are there.
-
-    Nothing for a kernel that was pickled after its run, or never saw an `init`.
-    """
-    jax.block_until_ready((mcmc.last_state, mcmc.get_samples(group_by_chain=True)))
-    sampler: Any = mcmc.sampler
-    walker = sampler.kernel if isinstance(sampler, AbstractRichardsonRomberg) else sampler
-    # Chains in sequence call it once each.
-    calls = walker.began[-mcmc.num_chains if mcmc.chain_method == "sequential" else -1 :]
-    return {"wall_time": perf_counter() - calls[0]} if calls else {}
 
 
 def _keys(state: Any) -> dict[str, Any]:
@@ -100,21 +77,19 @@ def _keys(state: Any) -> dict[str, Any]:
     return found if count <= 1 else found | {"times_continued": count}
 
 
-def _cost(mcmc: MCMC, sampler: Any, walker: AbstractKernel, iterations: int) -> dict[str, int]:
+def _cost(run: Run) -> dict[str, int]:
     """Return the minibatch gradients of all transitions, warm-up included, preparation not."""
-    levels = getattr(sampler, "levels", 1)
-    transitions = iterations * sampler.num_steps * (2**levels - 1) * mcmc.num_chains
-    gradient = walker.prepared.gradient
-    # A control variate is a second gradient of the same rows.
-    twice = 2 if isinstance(gradient, FixedPoint | SVRG) and walker.structure.plates else 1
-    return {"num_transitions": transitions, "num_gradient_evaluations": twice * transitions}
+    iterations, steps = int(run.first_chain.i), run.kernel.num_steps
+    transitions = iterations * steps * (2**run.kernel.levels - 1) * run.settings["num_chains"]
+    each = run.tuned.gradient.gradients_per_step if run.structure.plates else 1
+    return {"num_transitions": transitions, "num_gradient_evaluations": each * transitions}
 
 
-def _tuned(walker: AbstractKernel) -> dict[str, Any]:
+def _tuned(run: Run) -> dict[str, Any]:
     """Return what the warm-up measured and chose."""
-    if walker.adaptation is None:
-        return {"tuned": 0}
-    numbers = walker.adaptation._asdict()
+    if run.adaptation is None:
+        return {"tuned": int(run.tuned.step_size is not None)}
+    numbers = run.adaptation._asdict()
     for name in ("gradient", "correction", "step_size", "friction"):
         del numbers[name]
     return {"tuned": 1} | {n: float(v) for n, v in numbers.items() if v is not None}

@@ -1,6 +1,7 @@
 """From a finished `MCMC` to ArviZ."""
 
 import inspect
+from functools import partial
 from typing import Any
 
 import jax
@@ -8,14 +9,21 @@ import numpy as np
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.checks import warn_user
-from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
 from numpyro_sgmcmc.results.noise import gradient_noise
 from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.results.whole import observed_data
+from numpyro_sgmcmc.running import Run, run_of
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
+
+WALKERS = {
+    "posterior_halfway": "z_halfway",
+    "posterior_coarse": "z_coarse",
+    "posterior_middle": "z_middle",
+}
+"""Groups of Richardson-Romberg's other walkers, and the fields of the state that hold them."""
 
 
 def to_inference_data(
@@ -71,18 +79,16 @@ def to_inference_data(
         ValueError: where it has not run yet, a result would be too large, rows or draws are asked
             for that there are not, or `dims` and `coords` do not fit.
     """
-    kernel = kernel_of(mcmc)
-    structure = kernel.structure
-    args, kwargs = mcmc._args, mcmc._kwargs
-    groups = collected(mcmc)
-    fields = mcmc.get_extra_fields(group_by_chain=True)
+    run = run_of(mcmc)
+    structure, args, kwargs = run.structure, run.target.args, run.target.kwargs
+    groups = collected(run)
     labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
-    if isinstance(kernel, AbstractRichardsonRomberg):
-        constrain = jax.jit(jax.vmap(jax.vmap(kernel.postprocess_fn(args, kwargs))))
-        groups["posterior_halfway"] = constrain(fields["z_halfway"])
-        groups["posterior_coarse"] = constrain(fields["z_coarse"])
-        if "z_middle" in fields:
-            groups["posterior_middle"] = constrain(fields["z_middle"])
+    if run.kernel.levels > 1:
+        one = partial(structure.constrain, args=args, kwargs=kwargs)
+        constrain = jax.jit(jax.vmap(jax.vmap(one)))
+        for group, field in WALKERS.items():
+            if field in run.fields:
+                groups[group] = constrain(run.fields[field])
     groups["observed_data"] = observed_data(structure, args, kwargs)
     groups["constant_data"] = _constant_data(structure.model, args, kwargs, groups["observed_data"])
     check_dims(groups, dims or {})
@@ -92,12 +98,11 @@ def to_inference_data(
         groups["log_likelihood"] = subset.log_likelihood(structure, args, kwargs)
     if posterior_predictive:
         groups["posterior_predictive"] = subset.posterior_predictive(structure, args, kwargs)
-    described = run_attributes(mcmc)
-    walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
-    if verdict and structure.dimension and walker.temperature:  # at 0 there is no posterior
-        found = diagnosis_of(kernel, mcmc.last_state, groups)
+    described = run_attributes(run)
+    if verdict and structure.dimension and run.options.temperature:  # at 0 there is no posterior
+        found = diagnosis_of(run)
         described |= _verdict(found)
-        groups["gradient_noise"] = gradient_noise(walker, mcmc.last_state, found)
+        groups["gradient_noise"] = gradient_noise(run, found)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
     described |= attributes or {}
     data = assemble(
@@ -127,46 +132,9 @@ def warn_about_verdict(data: Any) -> None:
         )
 
 
-def collected(mcmc: MCMC) -> dict[str, dict[str, Any]]:
+def collected(run: Run) -> dict[str, dict[str, Any]]:
     """Return the draws and the statistics of a run, (chain, draw, ...)."""
-    kernel = kernel_of(mcmc)
-    fields = mcmc.get_extra_fields(group_by_chain=True)
-    return {
-        "posterior": mcmc.get_samples(group_by_chain=True),
-        "sample_stats": _sample_stats(mcmc, kernel, fields),
-    }
-
-
-def kernel_of(mcmc: Any) -> AbstractKernel | AbstractRichardsonRomberg:
-    """Return the kernel of a run.
-
-    Raises:
-        TypeError: where `mcmc` is no `MCMC`, or its kernel is not of this package.
-        ValueError: where it has not run yet.
-    """
-    if not isinstance(mcmc, MCMC):
-        raise TypeError(f"Expected a numpyro.infer.MCMC; got {type(mcmc).__name__}.")
-    if not isinstance(mcmc.sampler, AbstractKernel | AbstractRichardsonRomberg):
-        raise TypeError(
-            f"Expected an MCMC with a kernel of numpyro_sgmcmc; got {type(mcmc.sampler).__name__}."
-            " Use arviz.from_numpyro for NumPyro's own kernels."
-        )
-    if mcmc._states is None:
-        raise ValueError("Expected an MCMC that has run; call `mcmc.run(key, ...)` first.")
-    return mcmc.sampler
-
-
-def _sample_stats(mcmc: MCMC, kernel: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    stats = {
-        n: v for n, v in fields.items() if isinstance(v, jax.Array | np.ndarray) and v.ndim == 2
-    }
-    shape = stats["diverging"].shape
-    # A constant step size is not collected at every step; all draws then weigh the same.
-    state: Any = mcmc.last_state
-    last = np.asarray(state.step_size).reshape(-1, 1)
-    stats.setdefault("step_size", np.broadcast_to(last, shape))
-    stats.setdefault("weight", np.broadcast_to(last * kernel.num_steps, shape))
-    return stats
+    return {"posterior": run.draws, "sample_stats": run.statistics}
 
 
 def _constant_data(

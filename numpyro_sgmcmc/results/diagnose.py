@@ -1,10 +1,8 @@
 """The verdict on a NumPyro `MCMC` that has run."""
 
-from typing import Any
-
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc.results.convert import collected, kernel_of
+from numpyro_sgmcmc.running import run_of
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 
 
@@ -21,6 +19,4 @@ def diagnose(mcmc: MCMC) -> Diagnosis:
         TypeError: where `mcmc` did not run a kernel of this package.
         ValueError: where it has not run yet, or at temperature 0.
     """
-    kernel = kernel_of(mcmc)
-    state: Any = mcmc.last_state
-    return diagnosis_of(kernel, state, collected(mcmc))
+    return diagnosis_of(run_of(mcmc))

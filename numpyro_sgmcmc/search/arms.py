@@ -10,7 +10,7 @@ import numpy as np
 from numpyro_sgmcmc.checks import check_count, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation import View, curvatures, with_friction
+from numpyro_sgmcmc.preparation import View, curvatures
 
 DECADES = np.arange(9) / 2
 """Step sizes looked at where none are given: nine, over four decades."""
@@ -36,8 +36,8 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
         kernel: the kernel that is searched for, with or without a step size.
         prepared: its `Lanes`, for one minibatch size.
     """
-    if kernel.step_size is not None:
-        return [float(kernel.step_size(0) * 10.0 ** (2 - e)) for e in DECADES]
+    if kernel.options.step_size is not None:
+        return [float(kernel.options.step_size(0) * 10.0 ** (2 - e)) for e in DECADES]
     state = prepared.start
     linear = state.tuned.preconditioner.at(state.preconditioner)
 
@@ -50,7 +50,7 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
             f"Expected a positive, finite curvature at the start; got {curvature}. Give"
             " `step_sizes`, or another start."
         )
-    dynamics: Any = with_friction(kernel.dynamics, state.tuned.friction)
+    dynamics: Any = kernel.options.dynamics.with_friction(state.tuned.friction)
     top = float(dynamics.largest_step_size(curvature, 1.0))
     return [float(top * 10.0**-e) for e in DECADES]
 

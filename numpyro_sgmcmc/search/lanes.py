@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from numpyro_sgmcmc.kernels import AbstractKernel
+from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import split_arguments
 from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.search.arms import TINY
@@ -51,7 +52,7 @@ class Lanes:
         self.rows = rows * self.kernel.num_steps
         self.draws = jnp.zeros((0, 0, 0))
         self._arguments = args, kwargs
-        self._target = Target(self.kernel.structure, self.kernel.scheme, args, kwargs)
+        self._target = Target(self.kernel.structure, kernel.options.minibatch, args, kwargs)
         self._compiled: dict[Any, Callable] = {}
         self.walkers = self.start
 
@@ -139,7 +140,7 @@ class Lanes:
         scales: jax.Array,
         repeats: jax.Array,
     ) -> jax.Array:
-        stepper = self.kernel.stepper(view.args, view.kwargs, tuned)
+        stepper = stepper_of(self.kernel.options, view.structure, view.args, view.kwargs, tuned)
         estimator = stepper.transition.gradient
 
         def gradient(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.checks import check_instance, check_number
-from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
+from numpyro_sgmcmc.kernels import AbstractKernel, NumPyroKernel
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.search.arms import (
     Arm,
@@ -131,19 +131,19 @@ def tune(
 
 
 def _check_kernel(kernel: Any) -> None:
-    if isinstance(kernel, AbstractRichardsonRomberg):
+    if isinstance(kernel, NumPyroKernel) and kernel.levels > 1:
         raise TypeError(
             f"Expected a kernel of one walker; got {type(kernel).__name__}, whose extrapolation a"
             " discrepancy of its draws cannot judge. Search for the kernel inside, then wrap what"
             " was found: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
         )
     check_instance("kernel", kernel, AbstractKernel, "SGLD(model) or SGHMCSplit(model)")
-    if kernel.step_size is not None and not kernel.has_constant_step_size:
+    if kernel.options.step_size is not None and not kernel.options.has_constant_step_size:
         raise TypeError(
             "Expected a kernel with a constant step size, or None; got one with a schedule. Search"
             " without it, and let the schedule start at what was found."
         )
-    if kernel.temperature == 0:
+    if kernel.options.temperature == 0:
         raise ValueError(
             "Expected a positive temperature; got 0, at which there is no law to be close to."
         )

@@ -10,8 +10,8 @@ import pandas as pd
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import Plain
-from numpyro_sgmcmc.kernels import AbstractKernel, AbstractRichardsonRomberg
 from numpyro_sgmcmc.preparation import TOLERANCE
+from numpyro_sgmcmc.running import Run as Finished
 from numpyro_sgmcmc.verdict.draws import unconstrained
 from numpyro_sgmcmc.verdict.measured import Measured, Run, measure, run_of
 from numpyro_sgmcmc.verdict.sentence import Found, judged
@@ -63,42 +63,38 @@ class Diagnosis:
         return f"{self.sentence}\n\n{self.sites.to_string(float_format=lambda x: f'{x:.3g}')}"
 
 
-def diagnosis_of(
-    kernel: AbstractKernel | AbstractRichardsonRomberg, state: Any, data: Any
-) -> Diagnosis:
-    """Return the verdict on a run of `kernel` that ended in `state` and left `data`.
-
-    Richardson-Romberg's estimates cancel the leading error of its finest walker: what is left of it
-    is judged.
+def diagnosis_of(finished: Finished) -> Diagnosis:
+    """Return the verdict on a finished run.
 
     Raises:
         ValueError: at temperature 0.
     """
-    walker = kernel.kernel if isinstance(kernel, AbstractRichardsonRomberg) else kernel
-    if walker.temperature == 0:
+    kernel, options = finished.kernel, finished.options
+    if options.temperature == 0:
         raise ValueError(
             "Expected a positive temperature, at which there is a posterior to judge; got 0, which"
             " makes a point estimate."
         )
-    structure = walker.structure
-    posterior, stats = data["posterior"], data["sample_stats"]
+    structure = finished.structure
+    posterior, stats, state = finished.draws, finished.statistics, finished.state
     sites = {name: np.asarray(posterior[name]) for name in structure.prototype}
     weights = np.asarray(stats["weight"], np.float64)
-    flat = unconstrained(walker.target, {n: v.reshape(-1, *v.shape[2:]) for n, v in sites.items()})
+    rows = {n: v.reshape(-1, *v.shape[2:]) for n, v in sites.items()}
+    flat = unconstrained(finished.target, rows)
     draws = flat.reshape(*weights.shape, -1)
-    run = run_of(walker, state, draws, weights, np.asarray(stats["step_size"], np.float64))
-    if isinstance(kernel, AbstractRichardsonRomberg):
+    run = run_of(finished, draws, weights, np.asarray(stats["step_size"], np.float64))
+    if kernel.levels > 1:
         run = run._replace(step_size=run.step_size / 2 ** (kernel.levels - 1))
         measured = _extrapolated(measure(run, jax.random.key(0)), kernel.levels)
     else:
         measured = measure(run, jax.random.key(0))
-    together = walker.scheme.is_shared and np.ndim(state.i) == 1
+    together = options.minibatch.is_shared and np.ndim(state.i) == 1
     ess, r_hat = _convergence(posterior, list(sites), together)
     table = _table(structure, measured, ess, r_hat)
     diverged = float(np.mean(np.asarray(stats["diverging"])))
     least = np.array([ess[name] for name in table.index])
     # Relative standard errors of a standard deviation, and of a mean in standard deviations.
-    noise_counts = walker.scheme.is_independent
+    noise_counts = options.minibatch.is_independent
     found = Found(
         diverged=diverged,
         step_size=run.step_size,

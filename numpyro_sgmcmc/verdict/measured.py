@@ -9,7 +9,8 @@ import numpy as np
 from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
-from numpyro_sgmcmc.preparation import Target, Tuned, measured_noise, with_friction
+from numpyro_sgmcmc.preparation import Target, measured_noise
+from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.law import relative_variance
@@ -230,19 +231,16 @@ def _spread(length: int, count: int) -> np.ndarray:
     return np.unique(np.linspace(0, length - 1, min(count, length)).round().astype(int))
 
 
-def run_of(kernel: Any, state: Any, draws: np.ndarray, weights: np.ndarray, h: np.ndarray) -> Run:
-    """Return a finished run of a kernel from its last state, one chain or several."""
-    first = state if np.ndim(state.i) == 0 else jax.tree.map(lambda leaf: leaf[0], state)
-    tuned = first.tuned
-    prepared = kernel.prepared
+def run_of(finished: Any, draws: np.ndarray, weights: np.ndarray, h: np.ndarray) -> Run:
+    """Return a finished run."""
     return Run(
-        target=kernel.target,
-        dynamics=with_friction(kernel.dynamics, tuned.friction),
-        gradient=prepared.gradient,
-        anchor=prepared.anchor,
-        tuned=tuned,
+        target=finished.target,
+        dynamics=finished.dynamics,
+        gradient=finished.tuned.gradient,
+        anchor=finished.anchor,
+        tuned=finished.tuned,
         step_size=float(np.average(h, weights=weights)),
-        temperature=kernel.temperature,
+        temperature=finished.options.temperature,
         draws=draws,
         weights=weights,
     )

@@ -78,7 +78,7 @@ def test_words_of_the_progress_bar_are_not_pickled():
     kernel = SGLD(model, 1e-3)
     state = kernel.init(jax.random.key(0), 0, None, (data(0),), {})
     kernel.get_diagnostics_str(state)
-    kernel._progress._until = float("inf")
+    kernel.memory.progress._until = float("inf")
     copied = pickle.loads(pickle.dumps(kernel))
     later = state._replace(step_size=jnp.asarray(0.5))
     assert copied.get_diagnostics_str(later).startswith("step size 5.00e-01")

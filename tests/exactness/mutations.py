@@ -7,12 +7,12 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.dynamics import Hamiltonian
 from numpyro_sgmcmc.gradient import FixedPoint
-from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 
 DRAW, STEP, BATCH = Stepper.increment, Stepper.step, Stepper.minibatch
-ESTIMATE, TRANSITION = FixedPoint.estimate, AbstractKernel._transition
+ESTIMATE, TRANSITION = FixedPoint.estimate, base._transition
 PLATE, EULER = minibatched.process_message, Hamiltonian.step
 
 
@@ -91,8 +91,8 @@ def anchor_taken_for_a_mode(self, potential, position, minibatch, state):
     return right._replace(gradient=right.gradient - state.gradient), state
 
 
-def key_never_advanced(self, stepper, s, carry):
-    state, walker = TRANSITION(self, stepper, s, carry)
+def key_never_advanced(stepper, num_steps, s, carry):
+    state, walker = TRANSITION(stepper, num_steps, s, carry)
     return state._replace(rng_key=carry[0].rng_key), walker
 
 

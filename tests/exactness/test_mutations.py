@@ -15,7 +15,7 @@ import pytest
 from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import FixedPoint
-from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 from tests.exactness import mutations as bug
@@ -37,7 +37,7 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     ("SGLD", {(Stepper, "increment"): bug.increment_with_root_twice}),
     ("SGLD", {(Langevin, "step"): bug.langevin_without_root_two}),
     ("SGLD", {(minibatched, "process_message"): bug.likelihood_unscaled}),
-    ("SGLD", {(AbstractKernel, "_transition"): bug.key_never_advanced}),
+    ("SGLD", {(base, "_transition"): bug.key_never_advanced}),
     (_heated("langevin"), {(Stepper, "increment"): bug.increment_with_temperature_as_deviation}),
     ("SGHMCSplit", {(Splitting, "lookahead"): bug.whole_first_drift}),
     ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_drift}),

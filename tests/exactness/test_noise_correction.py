@@ -10,7 +10,6 @@ import pytest
 from numpyro_sgmcmc import SGHMC, SGLD, SGHMCSplit
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import Langevin, Splitting
-from numpyro_sgmcmc.preparation import with_friction
 from tests.exactness.simulate import around, simulate
 from tests.exactness.test_stationary_law import BATCHED, FRICTION, LOCATION, REGRESSION
 from tests.oracles import linear
@@ -51,8 +50,8 @@ def test_corrected_kernel_has_its_exact_law(name, kind):
         kernel, LOCATION, chains=CHAINS, burn_in=300, draws=300, start=start, fields=("z",)
     )
     plain = DYNAMICS[name](h, np.eye(2), FRICTION)
-    dynamics = with_friction(kernel.dynamics, FRICTION)
-    law = corrected(plain, kernel.prepared.tuned.correction, dynamics, h)
+    dynamics = kernel.options.dynamics.with_friction(FRICTION)
+    law = corrected(plain, kernel.memory.latest.tuned.correction, dynamics, h)
     covariance = stationary_covariance(law, exact.hessian, noise, h)[size, size]
     assert_moments(np.asarray(draws), exact.mode, covariance)
     wanted = stationary_covariance(plain, exact.hessian, exact.noise(None), h)[size, size]

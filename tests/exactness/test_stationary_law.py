@@ -136,11 +136,11 @@ def test_preconditioned(dynamics):
     exact = linear.posterior(*LOCATION)
     factor = np.linalg.cholesky(np.linalg.inv(exact.hessian)) @ np.array([[1.0, 0.0], [0.3, 0.8]])
     h, friction = {"langevin": 0.05}.get(dynamics, 0.3), 1.5
-    part = make("SGMCMC", BATCHED)._dynamics
+    part = make("SGMCMC", BATCHED).options.dynamics
     part = {
         "langevin": Langevin(),
         "hamiltonian": type(part)(friction),
-        "splitting": make("SGHMCSplit", BATCHED, friction=friction)._dynamics,
+        "splitting": make("SGHMCSplit", BATCHED, friction=friction).options.dynamics,
     }[dynamics]
     kernel = SGMCMC(BATCHED, h, dynamics=part, preconditioner=Dense(jnp.asarray(factor)))
     recursion = DYNAMICS[dynamics](h, factor, friction)

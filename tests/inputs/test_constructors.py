@@ -2,7 +2,9 @@
 
 from functools import partial
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from numpyro_sgmcmc import (
@@ -23,7 +25,7 @@ from numpyro_sgmcmc import (
     cyclical,
     polynomial,
 )
-from tests.inputs.problem import model
+from tests.inputs.problem import X, Y, model
 
 NOT_POSITIVE = [-1.0, 0.0, float("nan"), float("inf"), -float("inf")]
 NOT_A_NUMBER = ["0.1", True, jnp.ones(2), 1j, [0.1]]
@@ -163,3 +165,34 @@ def test_noise_correction_needs_noise_that_is_there_and_stays():
         build(minibatch=ReshuffledMinibatch())
     with pytest.raises(ValueError, match=r"positive temperature .* got 0"):
         build(temperature=0)
+
+
+def numbers_of(kernel, *args, **options):
+    """Give a kernel other numbers, and run it so far that the model is seen."""
+    changed = kernel.with_numbers(*args, **options)
+    changed.init(jax.random.key(0), 0, None, (X, Y), {})
+
+
+@pytest.mark.parametrize(
+    ("args", "options", "error", "words"),
+    [
+        ((-1.0,), {}, ValueError, "Expected `step_size` to be a positive"),
+        ((np.nan,), {}, ValueError, "Expected `step_size` to be a positive, finite"),
+        ((1e-3,), {"friction": -1.0}, ValueError, "Expected `friction` to be a positive"),
+        ((1e-3,), {"friction": np.nan}, ValueError, "Expected `friction` to be a positive"),
+        ((1e-3, {"rows": 0}), {}, ValueError, r"Expected `sizes\['rows'\]` to be a positive"),
+        ((1e-3, {"rows": 2.0}), {}, TypeError, r"Expected `sizes\['rows'\]` to be a positive int"),
+        ((1e-3, {"row": 3}), {}, ValueError, r"plates \['rows'\]; got sizes of \['row'\]"),
+        ((1e-3, {"rows": 10**6}), {}, ValueError, "between 1 and its size"),
+    ],
+)
+def test_numbers_are_checked(args, options, error, words):
+    with pytest.raises(error, match=words):
+        numbers_of(SGHMCSplit(model), *args, **options)
+
+
+def test_a_friction_that_is_given_cannot_be_given_again():
+    with pytest.raises(ValueError, match="Expected dynamics whose friction was left open"):
+        SGHMCSplit(model, friction=2.0).with_numbers(1e-3, friction=3.0)
+    with pytest.raises(ValueError, match="Expected dynamics whose friction was left open"):
+        SGLD(model).with_numbers(1e-3, friction=3.0)

@@ -10,9 +10,10 @@ import pytest
 from numpyro_sgmcmc import SGHMC, SGLD, Dense, Diagonal, Identity, Plain, SGHMCSplit
 from numpyro_sgmcmc import UniformMinibatch as Uniform
 from numpyro_sgmcmc.model import read_structure
-from numpyro_sgmcmc.preparation import Target, curvatures, describe, find_mode, with_friction
+from numpyro_sgmcmc.preparation import Target, curvatures
 from numpyro_sgmcmc.preparation.limits import TOLERANCE
 from numpyro_sgmcmc.preparation.measure import gradient_noise
+from numpyro_sgmcmc.preparation.mode import describe, find_mode
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 
@@ -134,8 +135,8 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
         linear.model, gradient=gradient, preconditioner=given, noise_correction=correction
     )
     warmup = 1_000 if gradient is None and correction is None else 0
-    kernel.init(jax.random.key(0), warmup, None, TARGET.args, {})
-    found, tuned = kernel.adaptation, kernel._prepared.tuned
+    tuned = kernel.init(jax.random.key(0), warmup, None, TARGET.args, {}).tuned
+    found = kernel.adaptation
     s = np.asarray(jax.vmap(tuned.preconditioner.apply)(jnp.eye(3)).T, np.float64)
     h = float(found.step_size)
     friction = None if found.friction is None else float(found.friction)
@@ -143,7 +144,7 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     noise = EXACT.noise(6, anchor=None if is_plain else EXACT.mode)
     law = DYNAMICS[name](h, s, friction)
     if tuned.correction is not None:
-        dynamics = with_friction(kernel._dynamics, found.friction)
+        dynamics = kernel.options.dynamics.with_friction(found.friction)
         heating = partial(dynamics.heating, step_size=h)
         reduced = jax.vmap(lambda dw: tuned.correction.reduce(dw, heating))(jnp.eye(3)).T
         law = law._replace(heat=law.heat @ np.asarray(reduced, np.float64))

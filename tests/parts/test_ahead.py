@@ -17,7 +17,7 @@ def test_an_adapting_start_compiles_nothing_twice(build):
     """What was foreseen is what runs: no program has to be compiled for inputs of another type."""
     kernel = build(linear.model)
     kernel.init(KEYS, 300, None, TARGET.args, {})
-    programs, ahead = kernel.target._programs, kernel.target._ahead
+    programs, ahead = kernel.memory.target._programs, kernel.memory.target._ahead
     assert kernel.adaptation.windows == 4
     assert len(ahead) == 10
     foreseen = {key for key, _ in ahead}

@@ -3,8 +3,8 @@
 import jax
 import pytest
 
+from numpyro_sgmcmc.cpu import compiling
 from numpyro_sgmcmc.cpu.compiling import BRIEF, FEW_NUMBERS, LIGHT, compiler_options
-from numpyro_sgmcmc.preparation import compiling
 
 KNOWN = {"xla_llvm_disable_expensive_passes": True}
 """An option that every XLA knows; whether it knows `LIGHT`'s depends on its version."""

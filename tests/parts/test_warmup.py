@@ -9,22 +9,15 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from numpyro_sgmcmc import Dense, Diagonal, FixedPoint, Splitting, UniformMinibatch
+from numpyro_sgmcmc import Dense, Diagonal, FixedPoint, SGHMCSplit, Splitting, UniformMinibatch
 from numpyro_sgmcmc.model import read_structure
-from numpyro_sgmcmc.preparation import (
-    Approximation,
-    Target,
-    Tuned,
-    Wishes,
-    anchor_at,
-    find_mode,
-    is_sound,
-    laplace,
-    mean_field,
-    warm_up,
-)
-from numpyro_sgmcmc.preparation.warmup import window_lengths
+from numpyro_sgmcmc.preparation import Approximation, Target
+from numpyro_sgmcmc.preparation.approximation import is_sound, laplace, mean_field
+from numpyro_sgmcmc.preparation.locate import Located, anchor_at
+from numpyro_sgmcmc.preparation.mode import find_mode
+from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen, Window, updated
+from numpyro_sgmcmc.state import Tuned
 from tests.oracles import linear
 
 WALKERS = 8
@@ -73,9 +66,9 @@ def seen_of(draws):
 def test_many_draws_decide_and_few_do_not():
     rng = np.random.default_rng(0)
     factor = np.array([[2.0, 0.0], [1.0, 0.5]])
-    believed = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
+    approximation = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
     draws = rng.normal(size=(4_000, WALKERS, 2)) @ factor.T + np.array([1.0, -1.0])
-    after = updated(believed, seen_of(draws), 1.0)
+    after = updated(approximation, seen_of(draws), 1.0)
     found = np.asarray(after.spread.factor, np.float64)
     # 32,000 draws: 4 relative standard errors sqrt(2 / 32,000) of a variance, 6e-5 each.
     ratio = ratios(found @ found.T, factor @ factor.T)
@@ -83,31 +76,32 @@ def test_many_draws_decide_and_few_do_not():
     np.testing.assert_allclose(after.centre, [1.0, -1.0], atol=4 * 2.3 / np.sqrt(32_000))
     # Walkers that stand still are 8 draws, however long they stood; 40 directions, none known.
     few = np.broadcast_to(rng.normal(size=(1, WALKERS, 40)), (500, WALKERS, 40))
-    believed = Approximation(jnp.zeros(40), Dense(jnp.eye(40)))
-    after = updated(believed, seen_of(np.array(few)), 1.0)
+    approximation = Approximation(jnp.zeros(40), Dense(jnp.eye(40)))
+    after = updated(approximation, seen_of(np.array(few)), 1.0)
     np.testing.assert_allclose(after.spread.factor, jnp.eye(40), atol=0.2)
 
 
 def test_draws_that_are_not_finite_change_nothing():
-    believed = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
-    assert updated(believed, seen_of(np.full((10, WALKERS, 2), np.nan)), 1.0) is believed
+    approximation = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
+    assert updated(approximation, seen_of(np.full((10, WALKERS, 2), np.nan)), 1.0) is approximation
 
 
-def test_a_wrong_belief_is_mended():
+def test_a_wrong_approximation_is_mended():
     """Started 3 sd off with variances 4 to 25 times wrong; after 2,000 transitions of 8 walkers.
 
     They leave some 600 independent draws in the last window: bounds are 5 standard errors.
     """
     sd = np.sqrt(np.diag(COVARIANCE))
     centre = jnp.asarray(EXACT.mode + 3 * sd, jnp.float32)
-    believed = Approximation(centre, Diagonal(jnp.asarray(sd * np.array([0.5, 2.0, 0.2]))))
-    wishes = Wishes(Splitting(), (FixedPoint(),), None, 1.0)
-    warmed = warm_up(TARGET, jax.random.key(0), wishes, believed, anchor_at(TARGET, centre), 2_000)
-    found = np.asarray(warmed.believed.spread.factor, np.float64)
-    np.testing.assert_allclose((warmed.believed.centre - EXACT.mode) / sd, 0.0, atol=5 / 24)
+    rough = Approximation(centre, Diagonal(jnp.asarray(sd * np.array([0.5, 2.0, 0.2]))))
+    located = Located(rough, anchor_at(TARGET, centre))
+    options = SGHMCSplit(linear.model).options
+    warmed = warm_up(TARGET, jax.random.key(0), options, (FixedPoint(),), located, 2_000)
+    found = np.asarray(warmed.approximation.spread.factor, np.float64)
+    np.testing.assert_allclose((warmed.approximation.centre - EXACT.mode) / sd, 0.0, atol=5 / 24)
     ratio = ratios(found @ found.T, COVARIANCE)
     np.testing.assert_allclose(ratio, 1.0, atol=5 * np.sqrt(2 / 600) * 1.5)
-    np.testing.assert_array_equal(warmed.anchor.position, warmed.believed.centre)
+    np.testing.assert_array_equal(warmed.anchor.position, warmed.approximation.centre)
     assert warmed.adaptation.windows == 5
     assert abs(float(warmed.adaptation.curvature) - 1) < 0.6
 
@@ -116,11 +110,11 @@ def test_a_walker_that_leaves_the_finite_numbers_comes_back():
     window = Window(Splitting(0.1), FixedPoint(), 1.0)
     centre = jnp.asarray(EXACT.mode, jnp.float32)
     factor = jnp.asarray(np.linalg.cholesky(COVARIANCE), jnp.float32)
-    tuned = Tuned(jnp.asarray(9.0), None, Dense(factor))  # the limit is 2
+    tuned = Tuned(jnp.asarray(9.0), None, Dense(factor), FixedPoint())  # the limit is 2
     start = jnp.broadcast_to(centre, (WALKERS, 3))
-    believed = Approximation(centre, Dense(factor))
+    approximation = Approximation(centre, Dense(factor))
     anchor = anchor_at(TARGET, centre)
-    seen = window.run(TARGET, jax.random.key(0), tuned, anchor, believed, start, 300)
+    seen = window.run(TARGET, jax.random.key(0), tuned, anchor, approximation, start, 300)
     assert float(seen.diverging) > 0
     assert np.all(np.isfinite(seen.last))
     assert np.all(np.isfinite(seen.snapshots))

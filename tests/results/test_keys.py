@@ -9,8 +9,8 @@ import pytest
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGRRLD, SGHMCSplit
-from numpyro_sgmcmc.kernels import base
-from numpyro_sgmcmc.results import attributes
+from numpyro_sgmcmc.kernels import protocol
+from numpyro_sgmcmc.running import mcmc as running
 from tests.results.gaussian import DATA, exact_gradients, subsampled, unjudged
 
 KERNELS = {
@@ -104,8 +104,8 @@ def test_a_key_of_another_kind_that_has_no_place_is_left_out():
 @pytest.mark.parametrize(("method", "calls"), [("vectorized", 1), ("sequential", 2)])
 def test_wall_time_is_counted_from_the_first_chain_of_the_last_start(method, calls, monkeypatch):
     clock = count()
-    monkeypatch.setattr(base, "perf_counter", lambda: float(next(clock)))
-    monkeypatch.setattr(attributes, "perf_counter", lambda: 100.0)
+    monkeypatch.setattr(protocol, "perf_counter", lambda: float(next(clock)))
+    monkeypatch.setattr(running, "perf_counter", lambda: 100.0)
     mcmc = mcmc_of(method=method)
     for _ in range(2):
         mcmc.run(jax.random.key(0), DATA)
@@ -116,8 +116,8 @@ def test_wall_time_is_counted_from_the_first_chain_of_the_last_start(method, cal
 
 
 def test_wall_time_with_chains_in_parallel(monkeypatch):
-    monkeypatch.setattr(base, "perf_counter", lambda: 1.0)
-    monkeypatch.setattr(attributes, "perf_counter", lambda: 3.5)
+    monkeypatch.setattr(protocol, "perf_counter", lambda: 1.0)
+    monkeypatch.setattr(running, "perf_counter", lambda: 3.5)
     mcmc = MCMC(
         SGHMCSplit(exact_gradients, 0.05, friction=3.0),
         num_warmup=0,

@@ -142,8 +142,8 @@ def test_the_found_kernel_runs_and_can_be_pickled(size):
     kernel = SGHMCSplit(linear.model, num_steps=2)
     options = {"step_sizes": [0.01, 0.02, 1e3], "subsample_sizes": [size]}
     found = tune(kernel, jax.random.key(0), *ARGS, BATCH, budget=1.2e6, unit="gradients", **options)
-    assert kernel._schedule is None and kernel._dynamics.friction is None
-    friction = found.kernel._dynamics.friction
+    assert kernel.options.step_size is None and kernel.options.dynamics.friction is None
+    friction = found.kernel.options.dynamics.friction
     assert 0 < friction <= 1 / found.step_size
     draws = []
     for one in (found.kernel, pickle.loads(pickle.dumps(found.kernel))):

@@ -7,9 +7,10 @@ import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.checks import warn_user
-from numpyro_sgmcmc.gradient import Anchor, Plain
+from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation import Adaptation, Mode, principal_axes
+from numpyro_sgmcmc.preparation.mode import Mode, principal_axes
+from numpyro_sgmcmc.preparation.prepared import Adaptation
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:
@@ -86,7 +87,7 @@ def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: 
     if isinstance(steps, Tracer) or float(steps) <= iterations:
         return
     noisy = float(adaptation.noise) > float(adaptation.curvature)
-    if noisy and isinstance(adaptation.gradient, Plain):
+    if noisy and not adaptation.gradient.is_control_variate:
         remedy = "gradient=FixedPoint(), a larger subsample_size, or more steps (num_steps=...)"
     elif noisy:
         remedy = "a larger subsample_size or more steps (num_steps=...)"

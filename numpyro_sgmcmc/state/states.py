@@ -1,11 +1,12 @@
-"""States of the kernels."""
+"""States of the kernels: one NamedTuple for each chain."""
 
 from typing import Any, NamedTuple
 
 import jax
 
-from numpyro_sgmcmc.kernels.keys import GivenKeys
-from numpyro_sgmcmc.preparation import Tuned
+from numpyro_sgmcmc.state.data import DataTag
+from numpyro_sgmcmc.state.keys import GivenKeys
+from numpyro_sgmcmc.state.tuned import Tuned
 
 
 class SGMCMCState(NamedTuple):
@@ -16,7 +17,7 @@ class SGMCMCState(NamedTuple):
         z: unconstrained values by site name.
         rng_key: the key of the next iteration.
         step_size: h of the last transition.
-        weight: time simulated in the last iteration, the weight of its draw.
+        weight: simulated time of the last iteration, which is the weight of its draw.
         potential_energy: the last minibatch estimate of U, where the gradient was taken.
         diverging: whether a transition of the last iteration was refused.
         num_diverging: number of iterations with a refused transition so far.
@@ -27,6 +28,7 @@ class SGMCMCState(NamedTuple):
         preconditioner: the preconditioner's state.
         kinetic_temperature: p . p / d of the momentum, whose mean is T; None without momentum.
         given_keys: keys that the chain was given from outside.
+        data: identifies the data that the state was made for.
     """
 
     i: jax.Array
@@ -44,6 +46,7 @@ class SGMCMCState(NamedTuple):
     preconditioner: Any
     kinetic_temperature: jax.Array | None
     given_keys: GivenKeys
+    data: DataTag
 
 
 class RichardsonRombergState(NamedTuple):
@@ -72,6 +75,7 @@ class RichardsonRombergState(NamedTuple):
     preconditioner: Any
     kinetic_temperature: jax.Array | None
     given_keys: GivenKeys
+    data: DataTag
     z_halfway: dict[str, jax.Array]
     z_coarse: dict[str, jax.Array]
     coarse: "Companion"

@@ -10,7 +10,7 @@ class GivenKeys(NamedTuple):
     """Keys that came from outside, as raw data (words,); they travel with the chain.
 
     They are part of the state, not of the kernel: NumPyro's `MCMC` puts a new key into the state
-    where a run goes on, and with parallel chains the kernel never sees a number.
+    of a run that is continued, and with parallel chains the kernel sees no concrete key.
 
     Attributes:
         first: what `init` was given.
@@ -33,12 +33,12 @@ def given_to_init(given: jax.Array, own: jax.Array) -> GivenKeys:
     return GivenKeys(data, data, zero, zero, jax.random.key_data(own))
 
 
-def noticed(state: Any) -> Any:
-    """Return the state of one chain before an iteration; a key that is not its own is noted.
+def with_new_key(state: Any) -> Any:
+    """Return the state of one chain before an iteration, with a key from outside recorded.
 
-    Last words are compared, as an iteration of a small model takes microseconds; a new key's is the
-    own one's with probability 2^-32. A key of another implementation, with more words or fewer, has
-    no place: count is then -1.
+    Only the last words are compared, as an iteration of a small model takes microseconds; those of
+    a new key and of the chain's own agree with probability 2^-32. A key of another implementation
+    has another number of words and cannot be recorded: count is then -1.
     """
     keys: GivenKeys = state.given_keys
     data = jax.random.key_data(state.rng_key)
@@ -53,7 +53,7 @@ def noticed(state: Any) -> Any:
     return state._replace(given_keys=keys)
 
 
-def settled(state: Any) -> Any:
+def with_own_key(state: Any) -> Any:
     """Return the state of one chain after an iteration, with the key that it goes on with."""
     data = jax.random.key_data(state.rng_key)
     if data.shape != state.given_keys.own.shape:

@@ -1,0 +1,134 @@
+"""What a kernel's runs made for their data, kept so that a further run need not make it again."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, final
+from weakref import WeakKeyDictionary
+
+from numpyro_sgmcmc.kernels.progress import Progress
+from numpyro_sgmcmc.model import (
+    Fingerprint,
+    Structure,
+    edited_in_place,
+    fingerprint,
+    read_structure,
+)
+from numpyro_sgmcmc.preparation import (
+    Adaptation,
+    Options,
+    Prepared,
+    Request,
+    Target,
+    prepare,
+    warn_about_dropped_sites,
+)
+from numpyro_sgmcmc.state import DataTag, tag_of
+
+KEPT = 8
+"""Data sets whose numbers are kept. The data themselves are kept of the last one only."""
+
+
+@final
+class Memory:
+    """Targets and prepared numbers by the content of the data that they were made for.
+
+    Nothing here decides what a run draws: whatever is looked up would be made anew the same.
+    """
+
+    def __init__(self) -> None:
+        self.target: Target | None = None
+        self.calls: list[float] = []  # times, by `perf_counter`, at which `init` was called
+        self.progress = Progress()
+        self._edition = 0
+        self._known: set[Fingerprint] = set()
+        self._structures: OrderedDict[Any, Structure] = OrderedDict()
+        self._prepared: OrderedDict[Any, Prepared] = OrderedDict()
+
+    @property
+    def latest(self) -> Prepared | None:
+        """What was prepared last."""
+        return next(reversed(self._prepared.values()), None)
+
+    def bind(
+        self, model: Callable, options: Options, args: tuple, kwargs: dict
+    ) -> tuple[Target, DataTag]:
+        """Return the model bound to data that a run starts with, and what identifies these."""
+        found = fingerprint(args, kwargs)
+        last = self.target
+        if last is None or last.fingerprint != found:
+            if last is not None and edited_in_place(args, kwargs, (last.args, last.kwargs)):
+                self._edition += 1
+            structure = read_structure(model, args, kwargs)
+            warn_about_dropped_sites(structure)
+            target = Target(structure, options.minibatch, args, kwargs)
+            self.target = target.with_programs_of(last)
+            _keep(self._structures, found.layout, structure)
+            self._known.add(found)
+            self.calls = []
+        assert self.target is not None
+        return self.target, tag_of(found, args, kwargs, self._edition)
+
+    def prepare(self, target: Target, options: Options, request: Request, tag: DataTag) -> Prepared:
+        """Return what a run starts from, prepared once for data and length of the warm-up.
+
+        With `init_params` it is prepared anew: the search for a mode begins there.
+        """
+        key = target.fingerprint, request.num_warmup
+        known = self._prepared.get(key)
+        if known is not None and request.init_params is None:
+            self._prepared.move_to_end(key)
+            return known
+        if known is not None:  # chains in sequence share one gradient estimator
+            options = options.with_gradient(known.tuned.gradient)
+        return _keep(self._prepared, key, prepare(target, options, request, tag))
+
+    def structure_for(
+        self, model: Callable, found: Fingerprint, args: tuple, kwargs: dict
+    ) -> Structure:
+        """Return the structure of the model for the arguments of an iteration.
+
+        Raises:
+            ValueError: where they are other data than those that `init` was called with.
+        """
+        if self.target is not None and self.target.fingerprint == found:
+            return self.target.structure
+        if not found.is_known and found.layout in self._structures:
+            return self._structures[found.layout]
+        if found.is_known and self._known and found not in self._known:
+            raise ValueError(
+                "Expected the data that this run was started with; got others. Anchor, step size"
+                " and preconditioner of a run are made for its data, so a run cannot go on with"
+                " other data. Start a new one: `mcmc.post_warmup_state = None`, or a new"
+                " MCMC(kernel, ...), and `mcmc.run(key, ...)`."
+            )
+        structure = read_structure(model, args, kwargs)
+        return _keep(self._structures, found.layout, structure)
+
+    def target_for(self, model: Callable, options: Options, args: tuple, kwargs: dict) -> Target:
+        """Return the model bound to the data of a finished run."""
+        found = fingerprint(args, kwargs)
+        if self.target is not None and self.target.fingerprint == found:
+            return self.target
+        structure = read_structure(model, args, kwargs)
+        return Target(structure, options.minibatch, args, kwargs)
+
+    def adaptation_for(self, found: Fingerprint, num_warmup: int) -> Adaptation | None:
+        """Return what was chosen for these data; None where nothing is remembered."""
+        prepared = self._prepared.get((found, num_warmup))
+        return None if prepared is None else prepared.adaptation
+
+
+def memory_of(kernel: Any) -> Memory:
+    """Return the memory of a kernel in this process: a copy or an unpickled kernel has its own."""
+    return _MEMORIES.setdefault(kernel, Memory())
+
+
+_MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
+
+
+def _keep(kept: OrderedDict, key: Any, value: Any) -> Any:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > KEPT:
+        kept.popitem(last=False)
+    return value

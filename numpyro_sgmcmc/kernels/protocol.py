@@ -1,0 +1,135 @@
+"""What all kernels share towards NumPyro's `MCMC`, and towards verdict, search and results."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from numpyro.infer.mcmc import MCMCKernel
+from numpyro.util import is_prng_key
+
+from numpyro_sgmcmc.kernels.chains import over_chains
+from numpyro_sgmcmc.kernels.memory import Memory
+from numpyro_sgmcmc.model import Structure, fingerprint
+from numpyro_sgmcmc.preparation import Adaptation, Options, Request, Target, first_states
+from numpyro_sgmcmc.state import is_made_for
+
+
+class NumPyroKernel(MCMCKernel, ABC):
+    """A kernel of one walker, or of several walkers at different step sizes.
+
+    A kernel holds what the user chose and nothing else. What is made for data is in its `memory`
+    and in the states.
+    """
+
+    model: Callable
+    levels: int
+    """Number of step sizes: h, h / 2, ... of as many walkers."""
+
+    @property
+    @abstractmethod
+    def options(self) -> Options:
+        """What the user chose of each walker."""
+
+    @property
+    @abstractmethod
+    def memory(self) -> Memory:
+        """What runs of this kernel made for their data."""
+
+    @abstractmethod
+    def _first(self, state: Any, target: Target) -> Any:
+        """Return the first state of all walkers from that of one."""
+
+    @abstractmethod
+    def _renewed(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
+        """Return the state with gradient estimators renewed where their period is over."""
+
+    @abstractmethod
+    def _advance(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
+        """Return the state of one chain after one iteration."""
+
+    @property
+    def sample_field(self) -> str:
+        """The field of the state that holds the draws."""
+        return "z"
+
+    @property
+    def num_steps(self) -> int:
+        """Transitions in one MCMC iteration, of the walker with the largest step size."""
+        return self.options.num_steps
+
+    @property
+    def adaptation(self) -> Adaptation | None:
+        """What was chosen and why; None before a run, or where nothing was left open."""
+        latest = self.memory.latest
+        return None if latest is None else latest.adaptation
+
+    @property
+    def structure(self) -> Structure:
+        """The model's structure, known once `init` has run."""
+        if self.memory.target is None:
+            raise ValueError("Expected a kernel that has been run; call `MCMC(kernel).run` first.")
+        return self.memory.target.structure
+
+    @property
+    def _sample_fn(self) -> Target | None:
+        # NumPyro's MCMC calls `init` again on continuing a run unless this attribute is set.
+        return self.memory.target
+
+    def init(
+        self,
+        rng_key: jax.Array,
+        num_warmup: int,
+        init_params: dict[str, Any] | None = None,
+        model_args: tuple = (),
+        model_kwargs: dict | None = None,
+    ) -> Any:
+        """Prepare the kernel for a model's arguments and return the first state of each chain.
+
+        The search for a mode and the tuning use fixed keys: they depend on model, data and
+        `num_warmup` alone, are done once for all chains, and are the same for every
+        `chain_method`.
+
+        Raises:
+            TypeError: where arguments of the model are missing, or `init_params` is no dict.
+            ValueError: where the model, the data, `init_params` or the start cannot be sampled.
+        """
+        began = perf_counter()
+        memory, options = self.memory, self.options
+        request = Request(rng_key, num_warmup, init_params)
+        target, tag = memory.bind(self.model, options, model_args, model_kwargs or {})
+        memory.calls.append(began)
+        prepared = memory.prepare(target, options, request, tag)
+        return self._first(first_states(target, options, prepared, request, tag), target)
+
+    def sample(self, state: Any, model_args: tuple, model_kwargs: dict) -> Any:
+        """Return the state after one MCMC iteration of `num_steps` transitions.
+
+        A state that was made for other data is lost: its values become NaN.
+
+        Raises:
+            ValueError: where the data are known to be others than those of any run of this kernel.
+        """
+        found = fingerprint(model_args, model_kwargs)
+        structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
+        is_batched = not is_prng_key(state.rng_key)
+        tag = jax.tree.map(lambda words: words[0], state.data) if is_batched else state.data
+        is_right = is_made_for(tag, found, model_args, model_kwargs)
+        state = self._renewed(state, structure, model_args, model_kwargs)
+        given = {"structure": structure, "args": model_args, "kwargs": model_kwargs}
+        moved = over_chains(partial(self._advance, **given), state, self.options.minibatch)
+        lost = jax.tree.map(lambda z: jnp.where(is_right, z, jnp.nan), moved.z)
+        return moved._replace(z=lost, diverging=moved.diverging | ~is_right)
+
+    def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
+        """Return the map from unconstrained values to constrained and deterministic sites."""
+        found = fingerprint(model_args, model_kwargs)
+        structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
+        return partial(structure.constrain, args=model_args, kwargs=model_kwargs)
+
+    def get_diagnostics_str(self, state: Any) -> str:
+        """Return step size and share of diverged iterations, for the progress bar."""
+        return self.memory.progress.words(state)

@@ -1,0 +1,38 @@
+"""A kernel's options, a model's arguments and tuned numbers as a `Stepper`."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numpyro_sgmcmc.cpu.slices import by_slices
+from numpyro_sgmcmc.kernels.constants import warn_about_constants
+from numpyro_sgmcmc.model import Structure, stochastic_potential
+from numpyro_sgmcmc.preparation import Options
+from numpyro_sgmcmc.state import Tuned
+from numpyro_sgmcmc.stepper import Stepper
+from numpyro_sgmcmc.transition import Transition
+
+
+def stepper_of(
+    options: Options, structure: Structure, args: tuple, kwargs: dict, tuned: Tuned
+) -> Stepper:
+    """Return what one transition needs."""
+    warn_about_constants(args, kwargs)
+    dynamics = options.dynamics.with_friction(tuned.friction)
+    potential = stochastic_potential(structure, args, kwargs)
+    return Stepper(
+        potential=by_slices(potential) if options.minibatch.is_contiguous else potential,
+        transition=Transition(dynamics, tuned.gradient, tuned.preconditioner, tuned.correction),
+        scheme=options.minibatch,
+        plates=structure.plates,
+        is_random=structure.is_random,
+        temperature=options.temperature,
+        step_size=_step_size(options, tuned),
+    )
+
+
+def _step_size(options: Options, tuned: Tuned) -> Callable[[Any], Any]:
+    """Return the step size as a function of the transition count."""
+    if tuned.step_size is not None:
+        return lambda count: tuned.step_size
+    assert options.step_size is not None
+    return options.step_size

@@ -1,0 +1,127 @@
+"""The first state of each chain."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.params import flatten_params
+from numpyro_sgmcmc.preparation.prepared import Prepared
+from numpyro_sgmcmc.preparation.refusal import check_starts
+from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.start import draw_start, is_finite_start
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.state import DataTag, SGMCMCState, given_to_init
+
+
+def first_states(
+    target: Target, options: Options, prepared: Prepared, request: Request, tag: DataTag
+) -> SGMCMCState:
+    """Return the first state of each chain that is asked for.
+
+    Raises:
+        ValueError: where a start is not finite; see `check_start`.
+    """
+    program = _FirstStates(options, request.is_single)
+    inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
+    states, finite = target.run(program.run, *inputs, name=program.name(*inputs), brief=True)
+    if target.structure.dimension:
+        check_starts(target, states.z, finite)
+    return states
+
+
+def compile_ahead(
+    target: Target, options: Options, prepared: Prepared, request: Request, tag: DataTag
+) -> None:
+    """Begin to compile what `first_states` runs, from shapes of what is prepared."""
+    program = _FirstStates(options, request.is_single)
+    inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
+    target.ahead(program.run, *inputs, name=program.name(*inputs), brief=True)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _FirstStates:
+    """The program that makes first states."""
+
+    options: Options
+    is_single: bool
+
+    def name(self, *inputs: Any) -> Any:
+        """Return what tells this program from others of one target."""
+        return _FirstStates, self.is_single, jax.tree.structure(inputs)
+
+    def run(
+        self, view: View, prepared: Prepared, key: Any, init_params: Any, tag: DataTag
+    ) -> tuple[SGMCMCState, jax.Array]:
+        """Return the states, and whether their positions are finite starts."""
+        fn = partial(_first_state, view, self.options, prepared, tag)
+        return fn(key, init_params) if self.is_single else jax.vmap(fn)(key, init_params)
+
+
+def _first_state(
+    view: View,
+    options: Options,
+    prepared: Prepared,
+    tag: DataTag,
+    key: jax.Array,
+    init_params: dict[str, Any] | None,
+) -> tuple[SGMCMCState, jax.Array]:
+    own_key, key_start, key_aux, key_batch, key_check = threefry.split(key, 5)
+    structure, tuned = view.structure, prepared.tuned
+    position, finite = _start(view, options, prepared, key_start, key_check, init_params)
+    dynamics = options.dynamics.with_friction(tuned.friction)
+    aux = dynamics.init(key_aux, position, options.temperature)
+    real = jnp.result_type(float)
+    h = tuned.step_size if options.step_size is None else options.step_size(0)
+    state = SGMCMCState(
+        i=jnp.zeros((), jnp.int32),
+        z=structure.unravel(position),
+        rng_key=own_key,
+        step_size=jnp.asarray(h, real),
+        weight=jnp.zeros((), real),
+        potential_energy=jnp.zeros((), real),
+        diverging=jnp.zeros((), bool),
+        num_diverging=jnp.zeros((), jnp.int32),
+        aux=aux,
+        gradient=tuned.gradient.init(view, position, prepared.anchor),
+        minibatch=options.minibatch.init(key_batch, structure.plates),
+        tuned=tuned,
+        preconditioner=tuned.preconditioner.init(position, options.temperature),
+        kinetic_temperature=dynamics.kinetic_temperature(aux),
+        given_keys=given_to_init(key, own_key),
+        data=tag,
+    )
+    return state, finite
+
+
+def _start(
+    view: View,
+    options: Options,
+    prepared: Prepared,
+    key: jax.Array,
+    key_check: jax.Array,
+    init_params: dict[str, Any] | None,
+) -> tuple[jax.Array, jax.Array]:
+    """Return a chain's first position, and whether it is finite.
+
+    It is at `init_params`; without them at a draw of the Gaussian approximation; and without an
+    approximation where the strategy says.
+    """
+    if init_params is not None:
+        position = flatten_params(view.structure, init_params, "init_params")
+        return position, is_finite_start(view, key_check, position)
+    approximation = prepared.approximation
+    if approximation is None:
+        return draw_start(view, options.init_strategy, key)
+    finite = jnp.ones((), bool)  # at a mode, which has been checked
+    if approximation.spread is None:
+        return approximation.centre, finite
+    position = approximation.draw(key, 1, options.temperature)[0]
+    # The Gaussian approximation may reach beyond where U is finite; its centre does not.
+    inside = is_finite_start(view, key_check, position)
+    return jnp.where(inside, position, approximation.centre), finite

@@ -1,0 +1,59 @@
+"""Unconstrained values by site name that a user gives: checked, and as a flat position."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jax.flatten_util import ravel_pytree
+
+from numpyro_sgmcmc.model import Structure
+
+
+def flatten_params(structure: Structure, params: dict[str, Any], what: str) -> jax.Array:
+    """Return unconstrained values by site name as a flat position.
+
+    Raises:
+        TypeError: where `params` is not a dict.
+        ValueError: where a site is missing, extra, misshapen or not finite.
+    """
+    check_params(structure, params, what)
+    values = {
+        name: jnp.asarray(params[name], prototype.dtype)
+        for name, prototype in structure.prototype.items()
+    }
+    return ravel_pytree(values)[0]
+
+
+def check_params(
+    structure: Structure, params: Any, what: str, chains: tuple[int, ...] = ()
+) -> None:
+    """Check unconstrained values by site name against the model; `chains` is a leading shape."""
+    if not isinstance(params, dict):
+        raise TypeError(
+            f"Expected `{what}` to be a dict of unconstrained values by site name; got"
+            f" {type(params).__name__}."
+        )
+    expected = structure.prototype
+    missing, extra = (
+        sorted(expected.keys() - params.keys()),
+        sorted(params.keys() - expected.keys()),
+    )
+    if missing or extra:
+        raise ValueError(
+            f"Expected `{what}` to name the latent sites {sorted(expected)}; got"
+            f" {sorted(params)}: missing {missing}, not in the model {extra}."
+        )
+    for name, prototype in expected.items():
+        shape = chains + prototype.shape
+        if jnp.shape(params[name]) != shape:
+            raise ValueError(
+                f"Expected `{what}` of site {name!r} to have the unconstrained shape {shape}; got"
+                f" {jnp.shape(params[name])}."
+            )
+        value = params[name]
+        if not isinstance(value, Tracer) and not np.all(np.isfinite(value)):
+            raise ValueError(
+                f"Expected `{what}` of site {name!r} to be finite; got NaN or infinite entries."
+            )

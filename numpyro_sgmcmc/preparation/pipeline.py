@@ -1,0 +1,107 @@
+"""The preparation of a run, stage by stage.
+
+Each stage takes and returns immutable values:
+
+1. `find_start`: a finite position at which a search begins.
+2. `locate`: a Gaussian approximation of the posterior, and an anchor.
+3. `warm_up`: windows of walkers that find preconditioner, step size and all other numbers; or
+   `complete`, where the user gave a step size and little is left open.
+4. `first_states`: the first state of each chain.
+"""
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.gradient import Plain
+from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
+from numpyro_sgmcmc.preparation import first, locate, warmup
+from numpyro_sgmcmc.preparation.given import complete, needs_start
+from numpyro_sgmcmc.preparation.mode import DENSE_DIMENSION
+from numpyro_sgmcmc.preparation.options import Options, candidate_gradients
+from numpyro_sgmcmc.preparation.params import check_params
+from numpyro_sgmcmc.preparation.prepared import Prepared
+from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.start import find_start
+from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
+from numpyro_sgmcmc.preparation.warn import warn_about_mixing
+from numpyro_sgmcmc.state import DataTag, Tuned
+
+
+def prepare(target: Target, options: Options, request: Request, tag: DataTag) -> Prepared:
+    """Return what a run starts from: anchor, numbers and approximation.
+
+    Fixed keys are used. The result depends on model, data, options and the length of the warm-up
+    alone, so that all chains share it, whatever the `chain_method`.
+
+    Raises:
+        TypeError: where `init_params` is no dict.
+        ValueError: where options do not fit the model, no finite point is found, or a dense noise
+            correction is wanted in high dimension.
+    """
+    check_fit(target, options, request)
+    if target.structure.dimension == 0:
+        return nothing_to_sample(options)
+    with concretely():
+        key_start, key_mode, key_tune = threefry.keys_of(jax.random.key(0), 3)
+        gradients = candidate_gradients(options, target.structure)
+        if options.step_size is not None:
+            start = None
+            if needs_start(options, gradients[0]):
+                start = find_start(target, key_start, options.init_strategy, request)
+            return complete(target, key_mode, key_tune, options, gradients[0], start)
+        compile_ahead(target, options, request, tag)
+        start = None
+        if options.anchor is None:
+            start = find_start(target, key_start, options.init_strategy, request)
+        located = locate.locate(target, key_mode, start, options.anchor)
+        length = transitions(options, request)
+        prepared = warmup.warm_up(target, key_tune, options, gradients, located, length)
+        longest = max(length / 10, 50 * options.num_steps)
+        assert prepared.adaptation is not None
+        warn_about_mixing(prepared.adaptation, target.structure, longest)
+        return prepared
+
+
+def compile_ahead(target: Target, options: Options, request: Request, tag: DataTag) -> None:
+    """Begin to compile the programs of the stages in other threads, in the order of their use.
+
+    Compiling takes most of a warm-up's time and leaves Python's thread free. Each stage says what
+    it most likely runs. What turns out otherwise is compiled when it is run.
+    """
+    is_large = target.structure.dimension > DENSE_DIMENSION
+    if is_large or options.anchor is not None or is_traced((target.args, target.kwargs)):
+        return
+    gradients = candidate_gradients(options, target.structure)
+    located = locate.compile_ahead(target)
+    length = transitions(options, request)
+    prepared = warmup.compile_ahead(target, options, gradients, located, length)
+    first.compile_ahead(target, options, prepared, request, tag)
+
+
+def transitions(options: Options, request: Request) -> int:
+    """Return the transitions of the warm-up."""
+    return options.num_steps * request.num_warmup
+
+
+def check_fit(target: Target, options: Options, request: Request) -> None:
+    """Check what the user gave by site or coordinate against the model.
+
+    Raises:
+        TypeError: where `init_params` or the anchor is no dict.
+        ValueError: where a site, shape or value does not fit.
+    """
+    structure = target.structure
+    if request.init_params is not None:
+        check_params(structure, request.init_params, "init_params", request.chains)
+    if options.anchor is not None:
+        check_params(structure, options.anchor, "anchor")
+    if options.preconditioner is not None and structure.dimension:
+        check_preconditioner(options.preconditioner, structure.dimension)
+
+
+def nothing_to_sample(options: Options) -> Prepared:
+    """Return some numbers for a model without latent sites, which NumPyro runs all the same."""
+    step_size = jnp.ones(()) if options.step_size is None else None
+    friction = jnp.ones(()) if options.dynamics.needs_friction else None
+    return Prepared(Tuned(step_size, friction, Identity(), Plain()), None, None, None)

@@ -1,0 +1,85 @@
+"""What is wrong with a start whose potential or gradient is not finite."""
+
+from typing import Any
+
+import jax
+import numpy as np
+from jax.core import Tracer
+from jax.flatten_util import ravel_pytree
+
+from numpyro_sgmcmc.model import log_densities
+from numpyro_sgmcmc.preparation.target import Target, View
+
+
+def check_start(target: Target, position: jax.Array, finite: bool) -> None:
+    """Refuse a start whose potential or gradient is not finite.
+
+    Arguments of the model may hold NaN under a mask. Where some do, the whole data decide.
+
+    Args:
+        target: the model bound to its data.
+        position: the start, flat.
+        finite: whether a minibatch's potential and gradient are finite there.
+
+    Raises:
+        ValueError: names the sites to blame, and the arguments that are not finite.
+    """
+    bad_arguments = target.non_finite_arguments
+    if finite and not bad_arguments:
+        return
+    key = jax.random.key(1)
+    view_gradient = _whole_gradient if bad_arguments else _minibatch_gradient
+    energy, gradient = target.run(view_gradient, key, position)
+    if finite and np.isfinite(energy) and np.all(np.isfinite(gradient)):
+        return
+    densities = target.run(_densities_over_blocks if bad_arguments else _densities, key, position)
+    sites = [name for name, value in densities.items() if not np.isfinite(value)]
+    by_site = target.structure.unravel(gradient)
+    slopes = [name for name, value in by_site.items() if not np.all(np.isfinite(value))]
+    found = []
+    if sites:
+        found.append(f"a log density that is not finite at site(s) {', '.join(map(repr, sites))}")
+    if slopes:
+        found.append(f"a gradient that is not finite for {', '.join(map(repr, slopes))}")
+    found = found or ["values that overflow for some minibatches"]
+    data = f" The data are not finite in {', '.join(bad_arguments)}." if bad_arguments else ""
+    raise ValueError(
+        f"Expected a finite potential and gradient at the start of the chain; got"
+        f" {' and '.join(found)}.{data}"
+        " Remove or mask non-finite rows, or pass `init_params` or an `init_strategy` inside the"
+        " support."
+    )
+
+
+def check_starts(target: Target, starts: dict[str, Any], finite: Any) -> None:
+    """Refuse the worst of the chains' starts (or the one) where it is not finite.
+
+    While JAX traces there are no numbers, and nothing is checked.
+
+    Raises:
+        ValueError: where it is not finite; see `check_start`.
+    """
+    if isinstance(finite, Tracer):
+        return
+    sound = np.asarray(finite)
+    worst = int(np.argmin(sound))
+    start = jax.tree.map(lambda z: z[worst], starts) if sound.ndim else starts
+    check_start(target, ravel_pytree(start)[0], bool(sound.all()))
+
+
+def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:
+    return jax.value_and_grad(view.potential)(position, view.draw(key))
+
+
+def _whole_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:
+    return view.value_and_grad(position)
+
+
+def _densities(view: View, key: jax.Array, position: jax.Array) -> dict[str, jax.Array]:
+    return log_densities(view.structure, view.args, view.kwargs, position, view.draw(key))
+
+
+def _densities_over_blocks(view: View, key: jax.Array, position: jax.Array) -> dict[str, jax.Array]:
+    return view.over(
+        lambda batch: log_densities(view.structure, view.args, view.kwargs, position, batch)
+    )

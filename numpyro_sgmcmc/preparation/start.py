@@ -1,0 +1,88 @@
+"""Where a search or a chain starts: a finite position, given or drawn by a NumPyro strategy."""
+
+from collections.abc import Callable
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+from jax.flatten_util import ravel_pytree
+from numpyro import handlers
+from numpyro.distributions import biject_to
+from numpyro.infer import init_to_uniform
+
+from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.preparation.params import flatten_params
+from numpyro_sgmcmc.preparation.refusal import check_start
+from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.target import Target, View
+
+MAX_TRIES = 100
+"""Positions that a strategy may propose until one is finite; NumPyro tries as many."""
+
+
+def find_start(target: Target, key: jax.Array, strategy: Callable, request: Request) -> jax.Array:
+    """Return a finite flat position at which a search begins: the first chain's, or a drawn one.
+
+    Raises:
+        ValueError: where it is not finite; see `check_start`.
+    """
+    params = request.init_params
+    if params is None or isinstance(ravel_pytree(params)[0], Tracer):
+        name = (draw_start, strategy)
+        position, finite = target.run(partial(_drawn, strategy), key, name=name, brief=True)
+    else:
+        first = params if request.is_single else jax.tree.map(lambda x: x[0], params)
+        position = flatten_params(target.structure, first, "init_params")
+        finite = target.run(is_finite_start, key, position, brief=True)
+    if not isinstance(finite, Tracer):
+        check_start(target, position, bool(finite))
+    return position
+
+
+def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return a flat position drawn by a NumPyro init strategy, and whether it is a finite start.
+
+    Tries up to 100 times to find one.
+    """
+    flat = ravel_pytree(view.structure.prototype)[0]
+
+    def propose(key: jax.Array) -> jax.Array:
+        if strategy is init_to_uniform:
+            return threefry.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
+        return ravel_pytree(_from_strategy(view, strategy, key))[0]
+
+    def attempt(carry: tuple) -> tuple:
+        key, _, _, tries = carry
+        key, key_start, key_batch = threefry.split(key, 3)
+        position = propose(key_start)
+        return key, position, is_finite_start(view, key_batch, position), tries + 1
+
+    unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731
+    first = (key, flat, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
+    return jax.lax.while_loop(unfinished, attempt, first)[1:3]
+
+
+def is_finite_start(view: View, key: jax.Array, position: jax.Array) -> jax.Array:
+    """Return whether a minibatch's potential and gradient are finite at a position."""
+    energy, gradient = jax.value_and_grad(view.potential)(position, view.draw(key))
+    return jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient))
+
+
+def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, jax.Array]:
+    structure = view.structure
+    key_model, key_batch = threefry.split(key)
+    model = with_minibatch(
+        structure.model, structure.fixed, view.draw(key_batch).indices, key_model
+    )
+    model = handlers.substitute(model, substitute_fn=strategy)
+    trace = handlers.trace(model).get_trace(*view.args, **view.kwargs)
+    return {
+        name: biject_to(trace[name]["fn"].support).inv(trace[name]["value"])
+        for name in structure.prototype
+    }
+
+
+def _drawn(strategy: Callable, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return draw_start(view, strategy, key)

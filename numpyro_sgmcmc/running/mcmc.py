@@ -1,0 +1,81 @@
+"""A run of NumPyro's `MCMC` as a value."""
+
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc.kernels import NumPyroKernel
+from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.running.run import Run
+from numpyro_sgmcmc.state import is_made_for
+
+
+def run_of(mcmc: Any) -> Run:
+    """Return a finished run of a kernel of this package.
+
+    Its data are the arguments of `mcmc.run`, whatever the kernel has been run with since.
+
+    Raises:
+        TypeError: where `mcmc` is no `MCMC`, or its kernel is not of this package.
+        ValueError: where it has not run yet, or its data have been edited since.
+    """
+    kernel = _kernel_of(mcmc)
+    state: Any = mcmc.last_state
+    draws = mcmc.get_samples(group_by_chain=True)
+    jax.block_until_ready((state, draws))
+    target = _target_of(kernel, mcmc._args, mcmc._kwargs, state)
+    return Run(
+        kernel=kernel,
+        target=target,
+        state=state,
+        draws=draws,
+        fields=mcmc.get_extra_fields(group_by_chain=True),
+        adaptation=kernel.memory.adaptation_for(target.fingerprint, mcmc.num_warmup),
+        settings={
+            "num_chains": mcmc.num_chains,
+            "chain_method": mcmc.chain_method,
+            "num_warmup": mcmc.num_warmup,
+            "num_samples": mcmc.num_samples,
+            "thinning": mcmc.thinning,
+        },
+        wall_time=_wall_time(kernel, target, mcmc),
+    )
+
+
+def _kernel_of(mcmc: Any) -> NumPyroKernel:
+    if not isinstance(mcmc, MCMC):
+        raise TypeError(f"Expected a numpyro.infer.MCMC; got {type(mcmc).__name__}.")
+    if not isinstance(mcmc.sampler, NumPyroKernel):
+        raise TypeError(
+            f"Expected an MCMC with a kernel of numpyro_sgmcmc; got {type(mcmc.sampler).__name__}."
+            " Use arviz.from_numpyro for NumPyro's own kernels."
+        )
+    if mcmc._states is None:
+        raise ValueError("Expected an MCMC that has run; call `mcmc.run(key, ...)` first.")
+    return mcmc.sampler
+
+
+def _target_of(kernel: NumPyroKernel, args: tuple, kwargs: dict, state: Any) -> Target:
+    """Return the model bound to the run's data, checked against what its state was made for."""
+    target = kernel.memory.target_for(kernel.model, kernel.options, args, kwargs)
+    tag = state.data if np.ndim(state.i) == 0 else jax.tree.map(lambda x: x[0], state.data)
+    if not bool(is_made_for(tag, target.fingerprint, args, kwargs)):
+        raise ValueError(
+            "Expected the data that the run was made with; got others: either an array has been"
+            " edited in place since, or the run went on with other data than it was started with."
+            " Its draws cannot be judged or described by these data. Run again, on a copy of the"
+            " array where it will be edited: `mcmc.run(key, ...)`."
+        )
+    return target
+
+
+def _wall_time(kernel: NumPyroKernel, target: Target, mcmc: MCMC) -> float | None:
+    memory = kernel.memory
+    if memory.target is None or memory.target.fingerprint != target.fingerprint:
+        return None
+    # Chains in sequence call `init` once each.
+    calls = memory.calls[-mcmc.num_chains if mcmc.chain_method == "sequential" else -1 :]
+    return perf_counter() - calls[0] if calls else None

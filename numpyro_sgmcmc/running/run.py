@@ -1,0 +1,93 @@
+"""A finished run as a value: all that verdict and results need of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import Anchor
+from numpyro_sgmcmc.kernels import NumPyroKernel
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import Adaptation, Options, Target
+from numpyro_sgmcmc.state import Tuned
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A finished run.
+
+    Attributes:
+        kernel: the kernel.
+        target: the model bound to the run's data.
+        state: the last state, with a leading axis of chains where there are several.
+        draws: constrained and deterministic sites by name, (chain, draw, ...).
+        fields: fields of the state that were collected, (chain, draw, ...).
+        adaptation: what the warm-up chose; None where nothing was left open, or where it was made
+            in another process.
+        settings: how it was driven: numbers of chains, warm-up iterations and draws, thinning.
+        wall_time: seconds from the call of the kernel's `init` until the draws were there; None
+            for a run of another process.
+    """
+
+    kernel: NumPyroKernel
+    target: Target
+    state: Any
+    draws: dict[str, Any]
+    fields: dict[str, Any]
+    adaptation: Adaptation | None
+    settings: dict[str, Any]
+    wall_time: float | None
+
+    @property
+    def options(self) -> Options:
+        """What the user chose of the kernel."""
+        return self.kernel.options
+
+    @property
+    def structure(self) -> Structure:
+        """The model's structure."""
+        return self.target.structure
+
+    @property
+    def is_vectorised(self) -> bool:
+        """Whether the state has a leading axis of chains."""
+        return np.ndim(self.state.i) == 1
+
+    @cached_property
+    def first_chain(self) -> Any:
+        """The last state of the first chain."""
+        return jax.tree.map(lambda leaf: leaf[0], self.state) if self.is_vectorised else self.state
+
+    @property
+    def tuned(self) -> Tuned:
+        """The numbers and parts that the first chain ran with; chains share them as a rule."""
+        return self.first_chain.tuned
+
+    @property
+    def anchor(self) -> Anchor | None:
+        """The fixed point of a gradient estimator that has one."""
+        return self.first_chain.gradient if self.tuned.gradient.needs_anchor else None
+
+    @property
+    def dynamics(self) -> AbstractDynamics:
+        """The dynamics, with their friction."""
+        return self.options.dynamics.with_friction(self.tuned.friction)
+
+    @cached_property
+    def statistics(self) -> dict[str, Any]:
+        """Statistics of each draw, (chain, draw): step size, weight, diverging and others."""
+        found = {
+            name: value
+            for name, value in self.fields.items()
+            if isinstance(value, jax.Array | np.ndarray) and value.ndim == 2
+        }
+        shape = found["diverging"].shape
+        # A constant step size is not collected at every draw; all draws then weigh the same.
+        last = np.asarray(self.state.step_size).reshape(-1, 1)
+        found.setdefault("step_size", np.broadcast_to(last, shape))
+        found.setdefault("weight", np.broadcast_to(last * self.kernel.num_steps, shape))
+        return found

@@ -1,0 +1,20 @@
+"""What a chain carries from one iteration to the next: NamedTuples of arrays."""
+
+from numpyro_sgmcmc.state.data import DataTag, is_made_for, tag_of
+from numpyro_sgmcmc.state.keys import GivenKeys, given_to_init, with_new_key, with_own_key
+from numpyro_sgmcmc.state.states import Companion, RichardsonRombergState, SGMCMCState
+from numpyro_sgmcmc.state.tuned import Tuned
+
+__all__ = [
+    "Companion",
+    "DataTag",
+    "GivenKeys",
+    "RichardsonRombergState",
+    "SGMCMCState",
+    "Tuned",
+    "given_to_init",
+    "is_made_for",
+    "tag_of",
+    "with_new_key",
+    "with_own_key",
+]
