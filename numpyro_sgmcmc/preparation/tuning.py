@@ -10,6 +10,7 @@ from jax.core import Tracer
 from numpyro_sgmcmc.correction import AbstractCorrection, DiagonalCorrection
 from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.limits import TOLERANCE, choose, limits_of
 from numpyro_sgmcmc.preparation.measure import (
@@ -174,4 +175,4 @@ def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
         # Estimators that follow the walker are measured as if they had last seen a typical point.
         return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
 
-    return measure, (gradient_noise, type(gradient))
+    return measure, (gradient_noise, identity_of(gradient))

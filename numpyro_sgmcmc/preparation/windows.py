@@ -12,6 +12,7 @@ import numpy as np
 from numpyro_sgmcmc.cpu import threefry
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.target import Target, View
@@ -85,7 +86,7 @@ class Window:
 
     @property
     def _name(self) -> Any:
-        return Window, type(self.gradient), id(self.dynamics), self.temperature
+        return Window, identity_of((self.dynamics, self.gradient)), self.temperature
 
     def _run(
         self,
