@@ -5,8 +5,10 @@ which the increment is to add 2 D h I (2 h I for Langevin). An increment C dW wi
 
     C C' = I - heating(V),    heating(V) = h V / (2 D)    (h V / 2 for Langevin)
 
-leaves the sum as it should be: SGHMC's estimate B^ (papers/002), with V of the whole-data
-gradient, N^2 / B times that of one row, and in whitened coordinates. Where V exceeds 2 D / h there
+leaves the sum as it should be. In SGHMC this is the estimate B^ of Chen, Fox and Guestrin (2014,
+https://arxiv.org/abs/1402.4102, section 3.3), who inject noise of covariance 2 (C - B^) h with
+friction C and B^ = h V / 2. Here V is that of the whole-data gradient, N^2 / B times that of one
+row, and in whitened coordinates. Where V exceeds 2 D / h there
 is too much noise already: the increment is left out there, never negative.
 
 V is a mean over the posterior. Where V depends on z, to first order in h only its mean matters.

@@ -31,10 +31,12 @@ class NoseHoover(AbstractDynamics):
     """Symmetric splitting of the stochastic-gradient Nose-Hoover thermostat.
 
     dz = p dt, dp = -grad U(z) dt - xi p dt + sqrt(2 A T) dW, dxi = (p . p / d - T) dt, which leaves
-    exp(-(U + p . p / 2 + d (xi - A)^2 / 2) / T) invariant (Ding et al. 2014, with injected noise A;
-    papers/000, section 5). Isotropic gradient noise of variance V acts as further noise h V / 2:
-    xi settles near A + h V / 2, and the law of z is freed of it. Noise that differs between
-    directions is balanced on average only.
+    exp(-(U + p . p / 2 + d (xi - A)^2 / 2) / T) invariant: the thermostat of Ding, Fang, Babbush,
+    Chen, Skeel and Neven (2014, https://people.ee.duke.edu/~lcarin/sgnht-4.pdf), who take Euler
+    steps; for the splitting see Leimkuhler and Shang (2015, https://arxiv.org/abs/1505.06889).
+    Isotropic gradient noise of variance V acts as further noise h V / 2: xi settles near
+    A + h V / 2, and the distribution of z is freed of it. Noise that differs between directions is
+    balanced on average only.
 
     Update, each part solved exactly:
 
