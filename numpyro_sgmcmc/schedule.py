@@ -1,4 +1,4 @@
-"""Step-size schedules: functions of the transition count. Optax's schedules work as they are."""
+"""Step-size schedules: functions of the transition count. Optax's schedules can be used as well."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,17 +17,21 @@ Schedule: TypeAlias = Callable[[Any], Any]
 class polynomial:
     """Polynomial decay h_l = a (b + l)^(-gamma), l = 0, 1, 2, ...
 
-    With 0 < gamma < 1 the sum of steps diverges and weighted averages are consistent
-    (papers/000, corollary 6). For an integrator of order K the best gamma is 1 / (K + 1) for the
-    bias and 1 / (2 K + 1) for the mean squared error (papers/000, remark 7).
+    With 0 < gamma < 1 the sum of the steps diverges and weighted averages are consistent (Chen,
+    Ding and Carin 2015, corollary 6). For an integrator of order K the best gamma is 1 / (K + 1)
+    for the bias and 1 / (2 K + 1) for the mean squared error (remark 7 there).
+
+    References:
+        Chen, Ding and Carin 2015, "On the Convergence of Stochastic Gradient MCMC Algorithms with
+        High-Order Integrators", https://arxiv.org/abs/1610.06665
 
     Args:
-        a: scale, in units of the step size h of dz = -grad U dt + sqrt(2) dW.
+        a: scale, in the units of the kernel's step size h.
         b: offset of the count, positive.
         gamma: exponent, non-negative.
 
     Raises:
-        ValueError: where an argument is negative, zero (a, b) or not finite.
+        ValueError: if `a` or `b` is not positive, `gamma` is negative, or one is not finite.
     """
 
     a: float
@@ -47,15 +51,19 @@ class polynomial:
 @final
 @dataclass(frozen=True)
 class cyclical:
-    """Cosine cycles h_l = h_0 / 2 (cos(pi (l mod M) / M) + 1) (Zhang et al., 2020).
+    """Cosine cycles h_l = h_0 / 2 (cos(pi (l mod M) / M) + 1) (Zhang et al. 2020).
+
+    References:
+        Zhang, Li, Zhang, Chen and Wilson 2020, "Cyclical Stochastic Gradient MCMC for Bayesian Deep
+        Learning", https://arxiv.org/abs/1902.03932
 
     Args:
         initial: h_0, the step size at the start of each cycle.
         length: M, the number of transitions in a cycle.
 
     Raises:
-        TypeError: where `length` is not an integer.
-        ValueError: where an argument is not positive.
+        TypeError: if `length` is not an integer.
+        ValueError: if an argument is not positive.
     """
 
     initial: float

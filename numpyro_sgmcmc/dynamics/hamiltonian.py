@@ -18,7 +18,8 @@ from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 class Hamiltonian(AbstractDynamics):
     """Semi-implicit Euler steps of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.
 
-    Update (papers/002, algorithm 1): p <- (1 - D h) p - h g + sqrt(2 D) dW, then z <- z + h p with
+    Update (algorithm 1 on the poster of Chen, Ding and Carin 2015,
+    https://arxiv.org/abs/1610.06665): p <- (1 - D h) p - h g + sqrt(2 D) dW, then z <- z + h p with
     the new p; dW ~ N(0, T h I), g the gradient estimate at z. Moving with the old p instead
     inflates the variance (1.46 instead of 1.02 at D = 1, h = 0.3).
 
@@ -28,8 +29,8 @@ class Hamiltonian(AbstractDynamics):
     1 + D h / 2, is of first: for any U the scheme is conjugate to a symmetric one (half kick,
     drift, half kick, damp) with temperature and force both divided by 1 - D h / 2, which cancels in
     exp(-U / T). Gradient noise adds a first-order term. Stable for h^2 lambda < 4 - 2 D h.
-    papers/000's symbols are ours. With Chen, Fox and Guestrin's learning rate eta = h^2 and
-    momentum decay alpha = D h.
+    The paper's symbols are ours. Chen, Fox and Guestrin (2014) call h^2 the learning rate eta and
+    D h the momentum decay alpha.
 
     Args:
         friction: D, in 1 / time; None lets the kernel choose.

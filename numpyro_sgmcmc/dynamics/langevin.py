@@ -21,8 +21,8 @@ class Langevin(AbstractDynamics):
 
     First order in h. On U = lambda z^2 / 2 with gradient noise of variance V the stationary
     variance is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1; stable for h lambda < 2.
-    h is papers/003's and 004's gamma; Welling and Teh's epsilon is 2 h. Its units are those of z
-    squared.
+    h is gamma in Durmus et al. (2016) and in Brosse, Durmus and Moulines (2018); Welling and Teh's
+    (2011) epsilon is 2 h. Its units are those of z squared.
     """
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> tuple[()]:

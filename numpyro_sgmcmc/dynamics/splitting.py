@@ -21,7 +21,8 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
 class Splitting(AbstractDynamics):
     """Symmetric splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.
 
-    The five steps of papers/000, section 4, each solved exactly:
+    The five steps of Chen, Ding and Carin (2015, https://arxiv.org/abs/1610.06665), section 4, each
+    solved exactly:
 
     1. drift: z <- z + p h / 2
     2. damp:  p <- exp(-D h / 2) p
@@ -34,7 +35,7 @@ class Splitting(AbstractDynamics):
     Second order in h with exact gradients: on U = lambda z^2 / 2 the relative error of the variance
     of z is -(D h)^2 / 24, that of p is h^2 lambda / 4 - (D h)^2 / 6, to leading order. Gradient
     noise of variance V adds h V / (2 D), of first order, which the splitting does not remove.
-    Symbols are papers/000's.
+    Symbols are the paper's.
 
     Args:
         friction: D, in 1 / time; None lets the kernel choose.

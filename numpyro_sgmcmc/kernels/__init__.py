@@ -1,16 +1,17 @@
-"""NumPyro kernels: final classes that choose parts."""
+"""NumPyro kernels: final classes, each a choice of parts."""
 
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels.extrapolated import SGRRHMC, SGRRLD
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.richardson_romberg import (
-    SGRRHMC,
-    SGRRLD,
     AbstractRichardsonRomberg,
     RichardsonRomberg,
 )
-from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGNHT, SGHMCSplit
-from numpyro_sgmcmc.kernels.sgld import SAGALD, SGLD, SGLDFP, SVRGLD
+from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGHMCSplit
+from numpyro_sgmcmc.kernels.sgld import SGLD, SGLDFP
 from numpyro_sgmcmc.kernels.sgmcmc import SGMCMC
+from numpyro_sgmcmc.kernels.sgnht import SGNHT
+from numpyro_sgmcmc.kernels.variance_reduced import SAGALD, SVRGLD
 
 __all__ = [
     "SAGALD",

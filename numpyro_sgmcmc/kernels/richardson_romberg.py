@@ -15,8 +15,6 @@ from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.renewal import renewed
-from numpyro_sgmcmc.kernels.sghmc import SGHMC
-from numpyro_sgmcmc.kernels.sgld import SGLD
 from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import Options, Target, View
@@ -166,7 +164,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
             Level(keep_if(~diverging, new.walker, old.walker), new.minibatch)
             for new, old in zip(moved, levels, strict=True)
         ]
-        # papers/003, equation 6: the draws of step k count with the step size of step k + 1.
+        # Durmus et al. 2016, equation 6: the step size of step k + 1 weights the draws of step k.
         weight = jnp.asarray(stepper.step_size(count + 1), state.weight.dtype)
         state = state._replace(
             rng_key=key,
@@ -209,75 +207,32 @@ def _pack(
 
 @final
 class RichardsonRomberg(AbstractRichardsonRomberg):
-    """Richardson-Romberg extrapolation of a kernel (papers/003).
+    """Richardson-Romberg extrapolation of a kernel (Durmus et al. 2016).
 
-    A coarse walker takes steps h, a fine walker two steps h / 2 each, started at the same point;
-    the coarse increment is the sum of the two fine ones (papers/003, equation 7), the minibatches
-    are independent and of one size. `expectation` extrapolates: f_fine(first) + f_fine(second) -
-    f_coarse, weighted by step size (equation 6), which cancels the error of first order in h,
-    discretisation and gradient noise alike. `mcmc.get_samples()` are the fine walker's second
-    points and keep their own bias.
+    A coarse walker takes steps of size h. A fine walker takes two steps of size h / 2 for each of
+    them. Both start at the same point and share a Brownian path: the coarse increment is the sum of
+    the two fine ones (equation 7). Their minibatches are independent and of the same size.
 
-    With `levels=3` a third walker takes four steps h / 4. For a bias c h + c' h^2 + ... the
-    combination 8/3 f(h / 4) - 2 f(h / 2) + 1/3 f(h) cancels both terms: third order in h, at 7/3 of
-    the cost of two levels and with a larger variance at equal length.
+    `expectation` extrapolates: it averages f_fine(first) + f_fine(second) - f_coarse, weighted by
+    step size (equation 6). This cancels the error of first order in h, both of the discretisation
+    and of the gradient noise. `mcmc.get_samples()` are the fine walker's second points. They are
+    not extrapolated and keep their own bias.
+
+    With `levels=3` a third walker takes four steps of size h / 4. For a bias c h + c' h^2 + ... the
+    combination 8/3 f(h / 4) - 2 f(h / 2) + 1/3 f(h) cancels both terms, so the bias is of third
+    order in h. It costs 7/3 of two levels, and has a larger variance for runs of the same length.
+
+    References:
+        Durmus, Simsekli, Moulines, Badeau and Richard 2016, "Stochastic Gradient Richardson-Romberg
+        Markov Chain Monte Carlo",
+        https://papers.nips.cc/paper/2016/hash/03f544613917945245041ea1581df0c2-Abstract.html
 
     Args:
-        kernel: any kernel of this package, such as `SGLDFP(model, step_size)`. Its `num_steps`
-            counts coarse steps.
+        kernel: any kernel of this package except another extrapolation, such as
+            `SGLDFP(model, step_size)`. Its `num_steps` counts coarse steps.
         levels: number of step sizes, 2 or 3.
 
     Raises:
-        TypeError: where `kernel` is not one.
-        ValueError: where `levels` is neither 2 nor 3.
+        TypeError: if `kernel` is not such a kernel.
+        ValueError: if `levels` is neither 2 nor 3.
     """
-
-
-@final
-class SGRRLD(AbstractRichardsonRomberg):
-    """Stochastic gradient Richardson-Romberg Langevin dynamics (papers/003, equations 4 to 7).
-
-    `RichardsonRomberg(SGLD(model, step_size, ...))`; the paper's gamma is h. Second order in h.
-
-    Args:
-        model: a NumPyro model.
-        step_size: h > 0 of the coarse walker, a function of the count, or None to choose.
-        **options: as for `SGLD`.
-
-    Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
-    """
-
-    def __init__(
-        self,
-        model: Callable,
-        step_size: float | Callable[[Any], Any] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(SGLD(model, step_size, **options))
-
-
-@final
-class SGRRHMC(AbstractRichardsonRomberg):
-    """Richardson-Romberg extrapolation of SGHMC with Euler steps (papers/003, section 5.1).
-
-    `RichardsonRomberg(SGHMC(model, step_size, ...))`. Second order in h.
-
-    Args:
-        model: a NumPyro model.
-        step_size: h > 0 of the coarse walker, a function of the count, or None to choose.
-        **options: as for `SGHMC`, `friction` included.
-
-    Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
-    """
-
-    def __init__(
-        self,
-        model: Callable,
-        step_size: float | Callable[[Any], Any] | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(SGHMC(model, step_size, **options))

@@ -1,34 +1,62 @@
-"""Stochastic gradient Hamiltonian Monte Carlo: two integrators, and a thermostat."""
+"""Stochastic gradient Hamiltonian Monte Carlo with two integrators."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Literal, final
 
-from numpyro_sgmcmc.dynamics import Hamiltonian, NoseHoover, Splitting
+from numpyro.infer import init_to_uniform
+
+from numpyro_sgmcmc.dynamics import Hamiltonian, Splitting
+from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 
 @final
 class SGHMC(AbstractKernel):
-    """SGHMC by semi-implicit Euler steps (papers/000 and 002, algorithm 1).
+    """Stochastic gradient Hamiltonian Monte Carlo by semi-implicit Euler steps (Chen et al. 2014).
 
-    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW by
-    p <- (1 - D h) p - h g + sqrt(2 D) dW, z <- z + h p, dW ~ N(0, T h I). h and D are the papers'.
-    `temperature=0` is SGD with momentum.
+    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW by p <- (1 - D h) p - h g +
+    sqrt(2 D) dW, then z <- z + h p with the new p, dW ~ N(0, T h I). This is algorithm 1 on the
+    poster of Chen, Ding and Carin (2015), whose h and D are ours. Chen, Fox and Guestrin (2014)
+    write eta = h^2 and alpha = D h. With `temperature=0` the kernel is SGD with momentum.
 
-    With exact gradients the law of the position is of second order in h (the momentum's is of
-    first; see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative
+    With exact gradients the bias of the position is of second order in h, that of the momentum of
+    first order (see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative
     variance.
 
+    References:
+        Chen, Fox and Guestrin 2014, "Stochastic Gradient Hamiltonian Monte Carlo",
+        https://arxiv.org/abs/1402.4102
+
+        Chen, Ding and Carin 2015, "On the Convergence of Stochastic Gradient MCMC Algorithms with
+        High-Order Integrators", https://arxiv.org/abs/1610.06665
+
     Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        friction: D > 0; None is 1.5 times the square root of the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
-            `num_steps`, `init_strategy`, as in `AbstractKernel`.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        friction: D > 0, in 1 / time. None is 1.5 times the square root of the mean curvature.
+        gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
+            `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
+            `FixedPoint()`.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
+            the identity if `step_size` is given; otherwise the warm-up estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
     """
 
     def __init__(
@@ -37,32 +65,69 @@ class SGHMC(AbstractKernel):
         step_size: float | Callable[[Any], Any] | None = None,
         *,
         friction: float | None = None,
-        **options: Any,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
     ) -> None:
-        super().__init__(model, Hamiltonian(friction), step_size, **options)
+        super().__init__(
+            model,
+            Hamiltonian(friction),
+            step_size,
+            gradient=gradient,
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )
 
 
 @final
 class SGHMCSplit(AbstractKernel):
-    """SGHMC by symmetric splitting (papers/000, section 4).
+    """SGHMC by symmetric splitting (Chen, Ding and Carin 2015, section 4).
 
-    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW in five exact steps: drift
-    h/2, damp h/2, kick h, damp h/2, drift h/2 (see `Splitting`). h and D are the paper's.
+    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW in five steps, each of which
+    is solved exactly: drift for h / 2, damp for h / 2, kick for h, damp for h / 2, drift for h / 2
+    (see `Splitting`). h and D are the paper's.
 
-    Second order in h with exact gradients. Gradient noise of variance V adds h V / (2 D) to the
-    relative variance, of first order, which no splitting removes; `gradient=FixedPoint()` shrinks
-    V.
+    With exact gradients the bias is of second order in h. Gradient noise of variance V adds h V /
+    (2 D) to the relative variance. This term is of first order and no splitting removes it;
+    `gradient=FixedPoint()` makes V smaller.
+
+    References:
+        Chen, Ding and Carin 2015, "On the Convergence of Stochastic Gradient MCMC Algorithms with
+        High-Order Integrators", https://arxiv.org/abs/1610.06665
 
     Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        friction: D > 0; None is 1.5 times the square root of the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
-            `num_steps`, `init_strategy`, as in `AbstractKernel`.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        friction: D > 0, in 1 / time. None is 1.5 times the square root of the mean curvature.
+        gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
+            `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
+            `FixedPoint()`.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
+            the identity if `step_size` is given; otherwise the warm-up estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
     """
 
     def __init__(
@@ -71,40 +136,23 @@ class SGHMCSplit(AbstractKernel):
         step_size: float | Callable[[Any], Any] | None = None,
         *,
         friction: float | None = None,
-        **options: Any,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
     ) -> None:
-        super().__init__(model, Splitting(friction), step_size, **options)
-
-
-@final
-class SGNHT(AbstractKernel):
-    """Stochastic gradient Nose-Hoover thermostat, by symmetric splitting (Ding et al. 2014).
-
-    `SGHMCSplit` whose friction xi moves by dxi = (p . p / d - T) dt and so absorbs gradient noise
-    of unknown variance V, where that is the same in all directions (see `NoseHoover`).
-
-    Second order in h with exact gradients; with isotropic gradient noise too, as xi settles near
-    A + h V / 2. A preconditioner that whitens the noise makes it so.
-
-    Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        friction: A > 0, the friction without gradient noise; None is 1.5 times the square root of
-            the mean curvature.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
-            `num_steps`, `init_strategy`, as in `AbstractKernel`.
-
-    Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
-    """
-
-    def __init__(
-        self,
-        model: Callable,
-        step_size: float | Callable[[Any], Any] | None = None,
-        *,
-        friction: float | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(model, NoseHoover(friction), step_size, **options)
+        super().__init__(
+            model,
+            Splitting(friction),
+            step_size,
+            gradient=gradient,
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )

@@ -1,68 +1,128 @@
-"""Stochastic gradient Langevin dynamics."""
+"""Stochastic gradient Langevin dynamics, plain and with a fixed-point gradient."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Literal, final
+
+from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc.dynamics import Langevin
-from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint
+from numpyro_sgmcmc.gradient import AbstractGradient, FixedPoint
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 
 @final
 class SGLD(AbstractKernel):
-    """Stochastic gradient Langevin dynamics (papers/003, equation 2).
+    """Stochastic gradient Langevin dynamics (Welling and Teh 2011).
 
-    Simulates dz = -grad U(z) dt + sqrt(2 T) dW by z <- z - h g + sqrt(2) dW, dW ~ N(0, T h I), with
-    g an unbiased minibatch estimate of grad U. papers/003's and 004's gamma is h; Welling and Teh's
-    epsilon is 2 h. `temperature=0` is SGD; a model without subsampling gives LMC.
+    Simulates dz = -grad U(z) dt + sqrt(2 T) dW by z <- z - h g + sqrt(2) dW, dW ~ N(0, T h I),
+    where g is an unbiased minibatch estimate of grad U. h is gamma in Durmus et al. (2016) and in
+    Brosse, Durmus and Moulines (2018); Welling and Teh's epsilon is 2 h. With `temperature=0` the
+    kernel is SGD. For a model without subsampling it is unadjusted Langevin Monte Carlo.
 
-    First order in h. With the plain gradient, whose noise is V = (N / B) H in whitened coordinates,
-    the variance along a direction of curvature H is too large by h (V + H) / 2: choose h well below
-    B / (N H), or `gradient=FixedPoint()`.
+    The bias is of first order in h. The noise of the plain gradient has the variance V = (N / B) H
+    in whitened coordinates, which makes the variance along a direction of curvature H too large by
+    the relative amount h (V + H) / 2. Choose h well below B / (N H), or `gradient=FixedPoint()`.
+
+    References:
+        Welling and Teh 2011, "Bayesian learning via stochastic gradient Langevin dynamics",
+        https://icml.cc/2011/papers/398_icmlpaper.pdf
 
     Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
-            `num_steps`, `init_strategy`, as in `AbstractKernel`.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
+            `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
+            `FixedPoint()`.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
+            `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
+            estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
     """
 
     def __init__(
         self,
         model: Callable,
         step_size: float | Callable[[Any], Any] | None = None,
-        **options: Any,
+        *,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
     ) -> None:
-        super().__init__(model, Langevin(), step_size, **options)
+        super().__init__(
+            model,
+            Langevin(),
+            step_size,
+            gradient=gradient,
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )
 
 
 @final
 class SGLDFP(AbstractKernel):
-    """Langevin dynamics with a fixed-point gradient (papers/004, equation 5).
+    """Langevin dynamics with a fixed-point gradient (Brosse, Durmus and Moulines 2018, equation 5).
 
-    `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a). The paper's equation has a at the
-    mode, where the last term is zero; here it is kept, so the estimate is unbiased for any
-    anchor a.
+    `SGLD` with the gradient estimate g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where U_S is the
+    potential of a minibatch and a is the anchor. The paper places a at the mode, where the last
+    term is zero. This kernel keeps the term, so the estimate is unbiased for every anchor. For
+    another gradient estimate use `SGLD(model, gradient=...)`.
 
-    First order in h, with gradient noise that vanishes with the posterior's width: the stationary
-    variance tends to the posterior's as N grows at h = eta / N, where SGLD's does not.
+    The bias is of first order in h. The gradient noise decreases with the width of the posterior:
+    at h = eta / N the stationary variance tends to the posterior's as N grows, unlike SGLD's.
+
+    References:
+        Brosse, Durmus and Moulines 2018, "The promises and pitfalls of Stochastic Gradient Langevin
+        Dynamics", https://arxiv.org/abs/1811.10072
 
     Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        anchor: unconstrained values by site name; None finds a mode (Adam on minibatches, L-BFGS
-            and Newton's steps on the full gradient) and starts there.
-        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        anchor: unconstrained values by site name. None searches for a mode (Adam on minibatches,
+            then L-BFGS and Newton steps on the full gradient) and starts the chains there.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
+            `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
+            estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite, or, on `init`, where the anchor
-            does not fit the model.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other. On `init`, if the anchor does not fit the model.
     """
 
     def __init__(
@@ -71,81 +131,22 @@ class SGLDFP(AbstractKernel):
         step_size: float | Callable[[Any], Any] | None = None,
         *,
         anchor: dict[str, Any] | None = None,
-        **options: Any,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
     ) -> None:
-        _refuse_gradient("SGLDFP's is FixedPoint(anchor)", options)
-        super().__init__(model, Langevin(), step_size, gradient=FixedPoint(anchor), **options)
-
-
-@final
-class SVRGLD(AbstractKernel):
-    """Langevin dynamics with stochastic variance-reduced gradients (Dubey et al. 2016).
-
-    `SGLD` with g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where a is the walker's position at
-    the last renewal, every `period` transitions. Theirs is U / 2 and h / 2 for our U and h.
-
-    First order in h. The gradient noise is the plain one's less what the walker's last `period`
-    transitions leave of it: at most about twice `SGLDFP`'s, with no mode to be found; each renewal
-    is a pass over the whole data.
-
-    Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        period: transitions between two renewals; None is one epoch, N / B rounded up.
-        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
-
-    Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
-    """
-
-    def __init__(
-        self,
-        model: Callable,
-        step_size: float | Callable[[Any], Any] | None = None,
-        *,
-        period: int | None = None,
-        **options: Any,
-    ) -> None:
-        _refuse_gradient("SVRGLD's is SVRG(period)", options)
-        super().__init__(model, Langevin(), step_size, gradient=SVRG(period), **options)
-
-
-@final
-class SAGALD(AbstractKernel):
-    """Langevin dynamics with a table of each row's last gradient (Dubey et al. 2016).
-
-    `SGLD` with the gradient of `SAGA`. First order in h; gradient noise as `SVRGLD`'s, without its
-    renewals, for a table of N d numbers in each chain.
-
-    Args:
-        model: a NumPyro model with one subsampled plate.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        max_bytes: the largest table of one chain that is not refused.
-        **options: `temperature`, `minibatch`, `preconditioner`, `noise_correction`, `num_steps`,
-            `init_strategy`, as in `AbstractKernel`.
-
-    Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite; on `init`, where the model has
-            several subsampled plates or the table would be larger than `max_bytes`.
-    """
-
-    def __init__(
-        self,
-        model: Callable,
-        step_size: float | Callable[[Any], Any] | None = None,
-        *,
-        max_bytes: int = 2**30,
-        **options: Any,
-    ) -> None:
-        _refuse_gradient("SAGALD's is SAGA(max_bytes)", options)
-        super().__init__(model, Langevin(), step_size, gradient=SAGA(max_bytes), **options)
-
-
-def _refuse_gradient(what: str, options: dict[str, Any]) -> None:
-    if "gradient" in options:
-        raise TypeError(
-            f"Expected no `gradient`: {what}. Use SGLD(model, gradient=...) for another."
+        super().__init__(
+            model,
+            Langevin(),
+            step_size,
+            gradient=FixedPoint(anchor),
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
         )

@@ -1,10 +1,15 @@
-"""Any dynamics with any gradient."""
+"""A kernel of any dynamics with any gradient."""
 
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Literal, final
+
+from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 
 @final
@@ -14,15 +19,32 @@ class SGMCMC(AbstractKernel):
     For example `SGMCMC(model, 1e-5, dynamics=Splitting(friction=20.0), gradient=FixedPoint())`.
 
     Args:
-        model: a NumPyro model.
-        step_size: h > 0, a function of the transition count, or None to choose.
-        dynamics: such as `Langevin()`, `Hamiltonian(friction)`, `Splitting(friction)`.
-        **options: `gradient`, `temperature`, `minibatch`, `preconditioner`, `noise_correction`,
-            `num_steps`, `init_strategy`, as in `AbstractKernel`.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        dynamics: discretised diffusion, such as `Langevin()`, `Hamiltonian(friction)`,
+            `Splitting(friction)` or `NoseHoover(friction)`.
+        gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
+            `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
+            `FixedPoint()`.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or, with
+            Langevin dynamics, `RMSProp()`. None is the identity if `step_size` is given; otherwise
+            the warm-up estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
     """
 
     def __init__(
@@ -31,6 +53,23 @@ class SGMCMC(AbstractKernel):
         step_size: float | Callable[[Any], Any] | None = None,
         *,
         dynamics: AbstractDynamics,
-        **options: Any,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
     ) -> None:
-        super().__init__(model, dynamics, step_size, **options)
+        super().__init__(
+            model,
+            dynamics,
+            step_size,
+            gradient=gradient,
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )

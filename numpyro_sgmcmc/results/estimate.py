@@ -11,7 +11,12 @@ from numpyro_sgmcmc.results.groups import group_names
 
 
 class Estimate(NamedTuple):
-    """An estimate of a posterior expectation and its Monte Carlo standard error, alike in shape."""
+    """An estimate of a posterior expectation with its Monte Carlo standard error.
+
+    Attributes:
+        value: the estimate.
+        mcse: its Monte Carlo standard error, of the same shape.
+    """
 
     value: np.ndarray
     mcse: np.ndarray
@@ -21,9 +26,10 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     """Estimate the posterior expectation of a function as the kernel's paper defines it.
 
     With weights w_l (sample_stats `weight`, the time a draw stands for) it is
-    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (papers/000, theorem
-    5) and the plain mean for a constant step size. For Richardson-Romberg (papers/003, equation 6)
-    f_l is f(fine, halfway) + f(fine) - f(coarse); with three levels see
+    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (Chen, Ding and Carin
+    2015, https://arxiv.org/abs/1610.06665, theorem 5) and the plain mean for a constant step size.
+    For Richardson-Romberg (Durmus et al. 2016, equation 6) f_l is
+    f(fine, halfway) + f(fine) - f(coarse); with three levels see
     `RichardsonRomberg`.
 
     The standard error comes from batch means over about sqrt(draws) consecutive draws of each

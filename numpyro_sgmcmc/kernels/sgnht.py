@@ -1,0 +1,84 @@
+"""The stochastic gradient Nose-Hoover thermostat."""
+
+from collections.abc import Callable
+from typing import Any, Literal, final
+
+from numpyro.infer import init_to_uniform
+
+from numpyro_sgmcmc.dynamics import NoseHoover
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+
+
+@final
+class SGNHT(AbstractKernel):
+    """Stochastic gradient Nose-Hoover thermostat (Ding et al. 2014), by symmetric splitting.
+
+    `SGHMCSplit` with a variable friction xi, which follows dxi = (p . p / d - T) dt. It absorbs
+    gradient noise of unknown variance V, provided that V is the same in all directions (see
+    `NoseHoover`).
+
+    With exact gradients the bias is of second order in h. The same holds with isotropic gradient
+    noise, because xi settles near A + h V / 2. A preconditioner that whitens the noise makes it
+    isotropic.
+
+    References:
+        Ding et al. 2014, "Bayesian Sampling Using Stochastic Gradient Thermostats",
+        https://papers.nips.cc/paper/5592-bayesian-sampling-using-stochastic-gradient-thermostats
+
+    Args:
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        friction: A > 0, in 1 / time: the friction without gradient noise. None is 1.5 times the
+            square root of the mean curvature.
+        gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
+            `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
+            `FixedPoint()`.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
+            the identity if `step_size` is given; otherwise the warm-up estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        friction: float | None = None,
+        gradient: AbstractGradient | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
+    ) -> None:
+        super().__init__(
+            model,
+            NoseHoover(friction),
+            step_size,
+            gradient=gradient,
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )

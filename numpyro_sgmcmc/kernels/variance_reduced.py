@@ -1,0 +1,146 @@
+"""Langevin dynamics with control variates from the walker's own past: SVRG and SAGA."""
+
+from collections.abc import Callable
+from typing import Any, Literal, final
+
+from numpyro.infer import init_to_uniform
+
+from numpyro_sgmcmc.dynamics import Langevin
+from numpyro_sgmcmc.gradient import SAGA, SVRG
+from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+
+
+@final
+class SVRGLD(AbstractKernel):
+    """Langevin dynamics with variance-reduced gradients, SVRG (Dubey et al. 2016, algorithm 1).
+
+    `SGLD` with the gradient estimate g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where the anchor
+    a is the walker's position at the last renewal. Each renewal is a pass over the whole data. For
+    another gradient estimate use `SGLD(model, gradient=...)`.
+
+    The bias is of first order in h. The variance of the gradient noise is at most about twice that
+    of `SGLDFP`, and no mode has to be found.
+
+    References:
+        Dubey et al. 2016, "Variance Reduction in Stochastic Gradient Langevin Dynamics",
+        https://papers.nips.cc/paper/6293-variance-reduction-in-stochastic-gradient-langevin-dynamics
+
+    Args:
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        period: number of transitions between two renewals of the anchor. None is one epoch: N / B,
+            rounded up.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
+            `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
+            estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        period: int | None = None,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
+    ) -> None:
+        super().__init__(
+            model,
+            Langevin(),
+            step_size,
+            gradient=SVRG(period),
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )
+
+
+@final
+class SAGALD(AbstractKernel):
+    """Langevin dynamics with a table of each row's last gradient (Dubey et al. 2016, algorithm 2).
+
+    `SGLD` with the gradient estimate of `SAGA`. For another one use `SGLD(model, gradient=...)`.
+
+    The bias is of first order in h. The gradient noise is about that of `SVRGLD`, without passes
+    over the whole data, but each chain needs memory for a table of N d numbers.
+
+    References:
+        Dubey et al. 2016, "Variance Reduction in Stochastic Gradient Langevin Dynamics",
+        https://papers.nips.cc/paper/6293-variance-reduction-in-stochastic-gradient-langevin-dynamics
+
+    Args:
+        model: a NumPyro model with exactly one subsampled plate. The kernel draws new rows for it
+            at every transition.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
+            None lets the warm-up choose h.
+        max_bytes: size limit of one chain's table. A larger table raises an error.
+        temperature: T, which multiplies the variance of the injected noise. 1 samples the
+            posterior, 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
+            `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
+            estimates one.
+        noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
+            reduces the injected noise by it. None does so only if `step_size` is None and gradient
+            noise would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
+
+    Raises:
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other. On `init`, if the model does not have exactly one subsampled
+            plate, or the table would be larger than `max_bytes`.
+    """
+
+    def __init__(
+        self,
+        model: Callable,
+        step_size: float | Callable[[Any], Any] | None = None,
+        *,
+        max_bytes: int = 2**30,
+        temperature: float = 1.0,
+        minibatch: AbstractMinibatch | None = None,
+        preconditioner: AbstractPreconditioner | None = None,
+        noise_correction: Literal["diagonal", "dense", False] | None = None,
+        num_steps: int = 1,
+        init_strategy: Callable = init_to_uniform,
+    ) -> None:
+        super().__init__(
+            model,
+            Langevin(),
+            step_size,
+            gradient=SAGA(max_bytes),
+            temperature=temperature,
+            minibatch=minibatch,
+            preconditioner=preconditioner,
+            noise_correction=noise_correction,
+            num_steps=num_steps,
+            init_strategy=init_strategy,
+        )
