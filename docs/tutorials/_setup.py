@@ -1,4 +1,4 @@
-"""How the notebooks' pictures and warnings look: `%run _setup.py`."""
+"""Style of the figures and warnings in the notebooks: `%run _setup.py`."""
 
 import warnings
 
@@ -23,6 +23,6 @@ plt.rcParams.update(
         ),
     }
 )
-# Without the temporary file that a notebook's cell is.
+# Warnings in a notebook would name a temporary file.
 warnings.filterwarnings("ignore", message="IProgress not found")
 warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"
