@@ -1,11 +1,11 @@
-"""Kernel Stein discrepancy: how far draws are from exp(-U), from gradients of U alone."""
+"""Kernel Stein discrepancy: the distance of draws from exp(-U), computed from gradients of U."""
 
 from typing import Any
 
 import jax
 
 Array = Any
-"""Of NumPy or JAX: what comes out is of the kind that went in."""
+"""An array of NumPy or JAX; results are of the same kind as the arguments."""
 
 
 def stein_gram(
@@ -20,31 +20,35 @@ def stein_gram(
                  = g_x . g_y q^(-1/2) + (d - (g_x - g_y) . (x - y)) q^(-3/2)
                    - 3 |x - y|^2 q^(-5/2).
 
-    k0 is affine in each gradient. Errors e_i of mean 0 given the draws, and independent of each
-    other, so leave the expectation of what stands off the diagonal as it is; the diagonal
-    |g|^2 / c + d / c^3 gains E |e|^2 / c, unless a second estimate of the same gradients is given:
-    then their product stands for |g|^2, and their mean elsewhere, and no expectation is changed.
-    Gradients that moved the chain are not independent of the draws after them; those of fresh
-    minibatches are.
+    Gradients may be unbiased estimates. k0 is affine in each gradient, so errors e_i that have
+    mean 0 given the draws and are independent of each other do not change the expectation of the
+    entries off the diagonal. They add E |e|^2 / c to the diagonal |g|^2 / c + d / c^3. A second,
+    independent estimate of the same gradients avoids this: the product of both replaces |g|^2, and
+    their mean is used elsewhere. Use gradients of fresh minibatches: the gradients that moved the
+    chain are not independent of the draws that follow.
 
-    In the coordinates y = S^-1 z the gradient is S' g: pass both so, with S near the posterior's
-    scales, or c = 1 means little. Time n^2 d, memory n d and n^2.
+    The choice c = 1 is sensible if the coordinates have scales near 1. In coordinates y = S^-1 z,
+    with S near the posterior's scales, the gradient is S' g. The time is of order n^2 d.
+
+    References:
+        Gorham and Mackey 2017, "Measuring Sample Quality with Kernels",
+        https://arxiv.org/abs/1703.01717
 
     Args:
-        draws: (n, d).
-        gradients: of U at the draws, exact or unbiased estimates, (n, d).
-        again: the same, estimated once more and independently, (n, d).
+        draws: array (n, d).
+        gradients: gradients of U at the draws, or unbiased estimates of them, (n, d).
+        again: a second estimate of the gradients, independent of the first, (n, d).
         scale: c.
     """
     xp = draws.__array_namespace__()
     count, dimension = draws.shape
     own = xp.sum(gradients * (gradients if again is None else again), axis=1)
     gradients = gradients if again is None else (gradients + again) / 2
-    # Only differences matter. About the mean their expansion below loses the fewest digits.
+    # Only differences matter. Centred draws lose the fewest digits in the expansion below.
     draws = draws - xp.mean(draws, axis=0)
     lengths = xp.sum(draws**2, axis=1)
     slopes = xp.sum(draws * gradients, axis=1)
-    # Accelerators multiply in lower precision unless asked.
+    # Accelerators multiply in lower precision by default.
     with jax.default_matmul_precision("highest"):
         inner = gradients @ gradients.T
         cross = gradients @ draws.T
@@ -67,19 +71,19 @@ def kernel_stein_discrepancy(
 ) -> Array:
     """Return the squared discrepancy of draws from exp(-U): the mean of `stein_gram` over pairs.
 
-    E k0(x, Y) = 0 for Y ~ exp(-U) and every x. So over pairs i != j (the U-statistic, without the
-    `diagonal`) the expectation is 0 for exact independent draws, and otherwise what the draws' law
-    and their correlation add to it. Over all pairs (the V-statistic) it is the discrepancy of the
-    draws themselves: never negative with exact gradients, and larger by about E k0(x, x) / n. In
-    many dimensions that matters: draws scattered much too widely are far from each other, where k
-    is small, and only their own gradients tell.
+    E k0(x, Y) = 0 for Y ~ exp(-U) and every x. The mean over pairs i != j (the U-statistic,
+    `diagonal=False`) therefore has expectation 0 for exact independent draws. A wrong distribution
+    or correlation of the draws changes it. The mean over all pairs (the V-statistic) is the
+    discrepancy of the draws themselves. With exact gradients it is never negative, and it is larger
+    by about E k0(x, x) / n. This matters in many dimensions: if draws scatter much too widely, they
+    are far from each other, k is small, and only the diagonal shows the error.
 
     Args:
-        draws: (n, d).
-        gradients: of U at the draws, exact or unbiased estimates, (n, d).
-        again: the same, estimated once more and independently, (n, d).
+        draws: array (n, d).
+        gradients: gradients of U at the draws, or unbiased estimates of them, (n, d).
+        again: a second estimate of the gradients, independent of the first, (n, d).
         scale: c.
-        diagonal: the V-statistic; otherwise the U-statistic.
+        diagonal: whether to return the V-statistic; otherwise the U-statistic.
     """
     xp = draws.__array_namespace__()
     count = draws.shape[0]

@@ -1,4 +1,4 @@
-"""A kernel bound to a model's arguments and its tuned numbers: what one transition needs."""
+"""One transition with its random keys, for a kernel bound to a model's arguments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 @final
 @dataclass(frozen=True)
 class Stepper:
-    """Draws what a transition consumes and takes it; keys stop here."""
+    """Draws minibatches and increments, and takes transitions. Keys are not passed on from here."""
 
     potential: StochasticPotential
     transition: Transition
@@ -28,12 +28,12 @@ class Stepper:
     step_size: Callable[[Any], Any]
 
     def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
-        """Return a Brownian increment at this temperature, ~ N(0, T h I)."""
+        """Return a Brownian increment at this temperature: a draw of N(0, T h I)."""
         noise = threefry.normal(key, position.shape, position.dtype)
         return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
 
     def minibatch(self, key: jax.Array, count: jax.Array, state: Any) -> tuple[Minibatch, Any]:
-        """Return minibatch number `count` and the scheme's next state."""
+        """Return the minibatch with number `count`, and the next state of the scheme."""
         key_density = None
         if self.is_random:
             key, key_density = threefry.split(key)

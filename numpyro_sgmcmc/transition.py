@@ -15,7 +15,7 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
 class Walker(NamedTuple):
-    """One walker: flat unconstrained position (d,), and its parts' variables."""
+    """A walker: its flat unconstrained position (d,), and the states of its parts."""
 
     position: jax.Array
     aux: Any
@@ -37,8 +37,9 @@ class Moved(NamedTuple):
 class Transition:
     """One step of any dynamics with any gradient estimate under any preconditioner.
 
-    `query` says where the gradient is wanted, `apply` moves given a gradient (however old), `step`
-    does both. Increments dW ~ N(0, h I) and minibatches come from outside.
+    `query` returns the position at which the gradient is needed. `apply` moves the walker with a
+    gradient, which may have been computed earlier or elsewhere. `step` does both. Increments
+    dW ~ N(0, h I) and minibatches are arguments.
     """
 
     dynamics: AbstractDynamics
@@ -47,14 +48,14 @@ class Transition:
     correction: AbstractCorrection | None = None
 
     def query(self, walker: Walker, step_size: jax.Array) -> jax.Array:
-        """Return the position at which the gradient is wanted, shape (d,)."""
+        """Return the position at which the gradient is needed, shape (d,)."""
         offset = self.dynamics.lookahead(walker.aux, step_size, walker.position)
         return walker.position + self.preconditioner.at(walker.preconditioner).apply(offset)
 
     def apply(
         self, walker: Walker, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
     ) -> Walker:
-        """Return the walker moved by one step with the given gradient in z, shape (d,)."""
+        """Return the walker after one step with the given gradient in z, shape (d,)."""
         linear = self.preconditioner.at(walker.preconditioner)
         whitened = linear.transpose(gradient)
         if self.correction is not None:
@@ -77,8 +78,8 @@ class Transition:
     ) -> Moved:
         """Return the walker after one step.
 
-        A step to a non-finite position, or from a non-finite potential or gradient, is refused: the
-        walker stays where it was, but for its gradient's state, and `diverging` is true.
+        A step is refused if its potential, its gradient or the new position is not finite. Then
+        the walker keeps everything but the new state of its gradient, and `diverging` is true.
         """
         query = self.query(walker, step_size)
         estimate, gradient_state = self.gradient.estimate(
@@ -96,9 +97,10 @@ class Transition:
 
 
 def keep_if(accepted: jax.Array, new: Walker, old: Walker) -> Walker:
-    """Return `new` where accepted, else `old` with the gradient's state of `new`.
+    """Return `new` if accepted, else `old` with the gradient's state of `new`.
 
-    That state may be as large as the data (SAGA's table): a selection would copy it at each step.
+    This state may be as large as the data (SAGA's table), and a selection would copy it at each
+    step.
     """
     choose = partial(jax.tree.map, lambda a, b: jnp.where(accepted, a, b))
     kept = choose(new._replace(gradient=()), old._replace(gradient=()))

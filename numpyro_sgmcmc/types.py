@@ -1,4 +1,4 @@
-"""Types that the parts share."""
+"""Types that several parts use."""
 
 from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeAlias
@@ -10,14 +10,14 @@ Indices: TypeAlias = dict[str, jax.Array]
 
 
 class Plate(NamedTuple):
-    """A subsampled plate: how many rows it has, and how many of them a minibatch holds."""
+    """A subsampled plate: its number of rows, and the number of rows in a minibatch."""
 
     size: int
     subsample_size: int
 
 
 class Minibatch(NamedTuple):
-    """The rows that an evaluation sees, and a key for densities that are themselves random."""
+    """The rows of an evaluation, and a key for models whose density is random."""
 
     indices: Indices
     key: jax.Array | None = None
@@ -28,7 +28,7 @@ StochasticPotential: TypeAlias = Callable[[jax.Array, Minibatch], jax.Array]
 
 
 class WholeData(Protocol):
-    """Exact values of a model's potential: passes over all rows, in blocks of bounded memory."""
+    """Exact values of a potential, from passes over all rows in blocks of bounded memory."""
 
     @property
     def plates(self) -> dict[str, Plate]:
@@ -40,8 +40,8 @@ class WholeData(Protocol):
         ...
 
     def row_gradients(self, position: jax.Array) -> jax.Array:
-        """Return the gradient of each row's minibatch of one, (N, d): their mean is grad U.
+        """Return the gradient for each row as a minibatch of one, (N, d). Their mean is grad U.
 
-        For models with one subsampled plate.
+        The model must have exactly one subsampled plate.
         """
         ...

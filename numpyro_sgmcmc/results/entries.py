@@ -1,4 +1,4 @@
-"""Scalar entries of the sites: their labels, and their draws."""
+"""Scalar entries of sites: labels and draws."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -11,9 +11,9 @@ class Entry(NamedTuple):
     """One scalar of a site.
 
     Attributes:
-        label: as in ArviZ's tables: the site, and the coordinates of the entry in brackets.
-        name: the site.
-        place: position along each dimension besides chain and draw.
+        label: the label in ArviZ's tables: the site, with the coordinates of the entry in brackets.
+        name: name of the site.
+        place: position along each dimension except chain and draw.
     """
 
     label: str
@@ -25,7 +25,7 @@ def entries(data: Any, var_names: Sequence[str] | None = None) -> list[Entry]:
     """Return the entries of the posterior's sites, in ArviZ's order.
 
     Raises:
-        ValueError: where a site is not in the posterior.
+        ValueError: if a site is not in the posterior.
     """
     posterior = data["posterior"]
     names = [str(name) for name in posterior.data_vars]
@@ -53,10 +53,10 @@ def draws_of(data: Any, group: str, entry: Entry) -> np.ndarray:
 
 
 def weights_of(data: Any) -> np.ndarray:
-    """Return the time that each draw stands for, (chain, draw)."""
+    """Return the weight of each draw: the time that it represents, (chain, draw)."""
     return np.asarray(data["sample_stats"]["weight"], np.float64)
 
 
 def attributes_of(data: Any) -> dict[str, Any]:
-    """Return the attributes of a run; some file formats keep them with the groups only."""
+    """Return the attributes of a run, which some file formats store with the groups only."""
     return dict(data.attrs or data["posterior"].attrs)

@@ -1,4 +1,4 @@
-"""Groups of arrays as what the installed ArviZ uses: `InferenceData` (0.x) or `DataTree` (1.x)."""
+"""Groups of arrays in the form of the installed ArviZ: `InferenceData` (0.x), `DataTree` (1.x)."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def assemble(
     attributes: dict[str, Any],
     own_coords: dict[str, dict[str, Any]] | None = None,
 ) -> Any:
-    """Return the groups, those that are empty left out; `own_coords` are of single groups."""
+    """Return the groups without empty ones; `own_coords` are coordinates of single groups."""
     own = own_coords or {}
     datasets = {
         name: _dataset(
@@ -32,7 +32,7 @@ def assemble(
 
 
 def from_datasets(datasets: dict[str, xr.Dataset], attributes: dict[str, Any]) -> Any:
-    """Return groups that are datasets already."""
+    """Return the groups, given as datasets."""
     if ARVIZ_MAJOR == 0:
         inference_data: Any = az.InferenceData
         return inference_data(**datasets, attrs=attributes)
@@ -42,7 +42,7 @@ def from_datasets(datasets: dict[str, xr.Dataset], attributes: dict[str, Any]) -
 
 
 def plain(name: str) -> str:
-    """Return a name without slashes: files and ArviZ 1.x's trees take those for paths."""
+    """Return a name without slashes, which files and the trees of ArviZ 1.x read as paths."""
     return name.replace("/", ".")
 
 
@@ -52,10 +52,10 @@ def group_names(data: Any) -> list[str]:
 
 
 def check_dims(groups: dict[str, dict[str, Any]], dims: dict[str, list[str]]) -> None:
-    """Refuse more names of dimensions than a variable has; ArviZ names what is left without.
+    """Refuse more names of dimensions than a variable has; ArviZ names dimensions without a name.
 
     Raises:
-        ValueError: names the variable.
+        ValueError: if there are too many names; the message names the variable.
     """
     for name, own in dims.items():
         axes = [
@@ -87,8 +87,8 @@ def _dataset(
         names = [d or f"{name}_dim_{i}" for i, d in enumerate(own[: array.ndim - len(lead)])]
         if plain(name) in variables:
             raise ValueError(
-                f"Expected sites whose names differ in more than '/' and '.'; got {name!r} and one"
-                " more of that name. Rename one of them in the model."
+                f"Expected sites whose names differ in more than '/' and '.'; got {name!r} and"
+                " another one. Rename one of them in the model."
             )
         variables[plain(name)] = (*lead, *map(plain, names)), array
     dataset = xr.Dataset({n: xr.Variable(d, v) for n, (d, v) in variables.items()})

@@ -1,4 +1,4 @@
-"""Which rows and draws the groups that hold a number for each row are made of."""
+"""The rows and draws for groups with a number for each row, such as the log likelihood."""
 
 from typing import Any, NamedTuple
 
@@ -11,13 +11,13 @@ from numpyro_sgmcmc.results import whole
 
 
 class Subset(NamedTuple):
-    """Chosen rows and draws.
+    """The chosen rows and draws.
 
     Attributes:
         sites: constrained latent sites at the chosen draws, (chain, draw, ...).
-        shape: numbers of chains and of chosen draws.
-        rows: of the longest subsampled plate; None is all.
-        draws: positions in a chain; None is all.
+        shape: number of chains and number of chosen draws.
+        rows: chosen rows of the longest subsampled plate; None is all rows.
+        draws: positions of the chosen draws in a chain; None is all draws.
     """
 
     sites: dict[str, np.ndarray]
@@ -33,7 +33,7 @@ class Subset(NamedTuple):
     def posterior_predictive(
         self, structure: Structure, args: tuple, kwargs: dict
     ) -> dict[str, Any]:
-        """Return one simulated data set per draw, (chain, draw, ...); its key is fixed."""
+        """Return a simulated data set for each draw, (chain, draw, ...), with a fixed key."""
         key = jax.random.fold_in(jax.random.key(0), 1)
         found = whole.posterior_predictive(structure, args, kwargs, self._flat(), key, self.rows)
         return self._by_chain(found)
@@ -41,7 +41,7 @@ class Subset(NamedTuple):
     def coords(
         self, structure: Structure, dims: dict[str, Any], coords: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the labels of what was chosen, from those of all."""
+        """Return the labels of the chosen rows and draws."""
         found: dict[str, Any] = {}
         if self.draws is not None:
             found["draw"] = self.draws
@@ -67,12 +67,12 @@ class Subset(NamedTuple):
 def chosen_subset(
     structure: Structure, posterior: dict[str, Any], rows: Any, draws: int | None
 ) -> Subset:
-    """Return the rows and draws that a user asks for.
+    """Return the rows and draws that a user asked for.
 
     Raises:
-        TypeError: where a number of them is not an integer.
-        ValueError: where there are not so many, or rows are asked for of a model that does not
-            subsample.
+        TypeError: if a number of rows or draws is not an integer.
+        ValueError: if there are fewer rows or draws, or if the model has no subsampled plate to
+            choose rows from.
     """
     sites = {name: np.asarray(posterior[name]) for name in structure.prototype}
     lead = next(iter(sites.values())).shape[:2] if sites else (1, 1)
@@ -80,7 +80,7 @@ def chosen_subset(
     if draws is not None and sites:
         count = check_count("draws", draws)
         if count > lead[1]:
-            raise ValueError(f"Expected `draws` of at most {lead[1]}, a chain's; got {count}.")
+            raise ValueError(f"Expected at most {lead[1]} `draws`, as in a chain; got {count}.")
         kept = (np.arange(count) * lead[1]) // count
         sites = {name: value[:, kept] for name, value in sites.items()}
         lead = (lead[0], count)
@@ -93,14 +93,14 @@ def _chosen_rows(structure: Structure, rows: Any) -> np.ndarray | None:
     plate = whole.longest_plate(structure)
     if plate is None:
         raise ValueError(
-            f"Expected a model with a subsampled plate for `rows`; got none, and rows={rows}. Leave"
-            " `rows` out, and take fewer `draws`."
+            f"Expected a model with a subsampled plate for `rows`; got none, and rows={rows}. Omit"
+            " `rows` and choose fewer `draws`."
         )
     size = structure.plates[plate].size
     if np.ndim(rows) == 0:
         count = check_count("rows", rows)
         if count > size:
-            raise ValueError(f"Expected `rows` of at most {size}, plate {plate!r}'s; got {count}.")
+            raise ValueError(f"Expected at most {size} `rows`, as in plate {plate!r}; got {count}.")
         return np.sort(np.random.default_rng(0).choice(size, count, replace=False))
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not chosen.size:

@@ -1,4 +1,4 @@
-"""What the model says about the whole data set, block of rows by block of draws."""
+"""Log likelihood, predictions and observed data of the whole data set, computed in blocks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,16 +13,16 @@ from numpyro_sgmcmc.model import Structure, split_arguments
 from numpyro_sgmcmc.model.handlers import with_minibatch
 
 MAX_BYTES = 2 * 2**30
-"""The largest result that is computed, in bytes."""
+"""Size limit of a result, in bytes."""
 
 ROWS = 16_384
-"""Rows of the longest subsampled plate that one block holds."""
+"""Number of rows of the longest subsampled plate in a block."""
 
 DRAWS = 256
-"""Draws that one block holds."""
+"""Number of draws in a block."""
 
 PATIENCE = 2.0
-"""Seconds after which a progress bar appears."""
+"""Time in seconds after which a progress bar appears."""
 
 
 def observed_data(structure: Structure, args: tuple, kwargs: dict) -> dict[str, np.ndarray]:
@@ -32,7 +32,7 @@ def observed_data(structure: Structure, args: tuple, kwargs: dict) -> dict[str, 
         return {name: trace[name]["value"] for name in structure.observed}
 
     draw = jax.tree.map(lambda x: x[None], _some_constrained(structure, args, kwargs))
-    # These arrays are in memory already, however large.
+    # No size limit: these arrays are in memory already.
     results = _over_rows(structure, args, kwargs, draw, values, None, True, None, bounded=False)
     return {name: value[0] for name, value in results.items()}
 
@@ -44,17 +44,17 @@ def log_likelihood(
     draws: dict[str, Any],
     rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return log p(row | draw), unscaled; draws lie along the first axis.
+    """Return log p(row | draw) without the plate's scale; draws lie along the first axis.
 
     Args:
-        structure: of the model.
-        args: of the model.
-        kwargs: of the model.
+        structure: structure of the model.
+        args: positional arguments of the model.
+        kwargs: keyword arguments of the model.
         draws: constrained latent sites.
-        rows: which rows of the longest subsampled plate; all by default.
+        rows: rows of the longest subsampled plate; all rows by default.
 
     Raises:
-        ValueError: where the result would be larger than `MAX_BYTES`.
+        ValueError: if the result would be larger than `MAX_BYTES`.
     """
 
     def densities(trace: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def posterior_predictive(
     key: jax.Array,
     rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return one simulated data set per draw; as `log_likelihood`."""
+    """Return a simulated data set for each draw; arguments as for `log_likelihood`."""
 
     def simulated(trace: dict[str, Any]) -> dict[str, Any]:
         return {name: trace[name]["value"] for name in structure.observed}
@@ -80,7 +80,7 @@ def posterior_predictive(
 
 
 def longest_plate(structure: Structure) -> str | None:
-    """Return the name of the subsampled plate with the most rows; None without any."""
+    """Return the name of the subsampled plate with the most rows; None if there is none."""
     return max(structure.plates, key=lambda name: structure.plates[name].size, default=None)
 
 
@@ -135,7 +135,7 @@ def _over_rows(
 
     wanted = jnp.zeros(1, jnp.int32) if plate is None else whole[plate]
     blocks = [(r, d) for r in _blocks(len(wanted), ROWS) for d in _blocks(count, DRAWS)]
-    # Quick ones show no bar.
+    # Short computations show no progress bar.
     for place, some in tqdm(blocks, desc="whole data", delay=PATIENCE, leave=False):
         indices = whole if plate is None else whole | {plate: wanted[place]}
         keys_block = jax.vmap(lambda k, n=place.start: jax.random.fold_in(k, n))(keys[some])
@@ -148,7 +148,7 @@ def _over_rows(
 
 
 def _blocks(length: int, size: int) -> list[slice]:
-    """Return slices that cover a length; the last is as long as the others and may overlap one."""
+    """Return slices of one length that cover `length`; the last one may overlap another."""
     size = min(length, size)
     starts = range(0, length, size) if size else ()
     return [slice(min(s, length - size), min(s, length - size) + size) for s in starts]
@@ -175,7 +175,7 @@ def _check_size(shapes: dict[str, Any], count: int) -> None:
         raise ValueError(
             f"Expected a result of at most {MAX_BYTES / 2**30:.3g} GiB; {count:,} draws of these"
             f" rows would take {size / 2**30:.3g} GiB. Take a subset of {MAX_BYTES / size:.2%} or"
-            " fewer, of the draws with draws=... or of the rows with rows=...."
+            " less: of the draws with draws=..., or of the rows with rows=...."
         )
 
 

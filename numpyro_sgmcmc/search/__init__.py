@@ -1,4 +1,4 @@
-"""Search on a budget for the numbers of a kernel, scored by a Stein discrepancy."""
+"""Search for step size and minibatch size on a budget, scored by a Stein discrepancy."""
 
 from numpyro_sgmcmc.search.tune import Search, tune
 

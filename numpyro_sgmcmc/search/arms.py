@@ -1,4 +1,4 @@
-"""The arms of a search: step sizes, minibatch sizes, and kernels that differ in these alone."""
+"""The arms of a search: pairs of a step size and a minibatch size."""
 
 from collections.abc import Iterable
 from math import prod
@@ -13,27 +13,29 @@ from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import View, curvatures
 
 DECADES = np.arange(9) / 2
-"""Step sizes looked at where none are given: nine, over four decades."""
+"""Exponents of the default step sizes: nine over four decades."""
 
 TINY = 1e-30
-"""A step size that bounds no friction: what a kernel is prepared with before its arms' are set."""
+"""A step size so small that it does not limit the friction. Kernels are prepared with it; the
+step sizes of the arms are set afterwards."""
 
 
 class Arm(NamedTuple):
-    """A step size, and the rows of a minibatch by plate name."""
+    """A step size, and the number of rows in a minibatch by plate name."""
 
     step_size: float
     sizes: dict[str, int]
 
 
 def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
-    """Return step sizes over four decades: about the kernel's own, else up to where it is stable.
+    """Return step sizes over four decades.
 
-    The latter is of the curvature at the start. A network's is another where its chain will be:
-    hence the decades.
+    They are centred at the kernel's own step size. Without one, they extend up to the largest step
+    size that is stable for the curvature at the start. The range is wide because the curvature of a
+    network is different where the chain will be.
 
     Args:
-        kernel: the kernel that is searched for, with or without a step size.
+        kernel: the kernel to tune, with or without a step size.
         prepared: its `Lanes`, for one minibatch size.
     """
     if kernel.options.step_size is not None:
@@ -47,8 +49,8 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
     curvature = float(prepared.run(largest, prepared.position, jax.random.key(0)))
     if not np.isfinite(curvature) or curvature <= 0:
         raise ValueError(
-            f"Expected a positive, finite curvature at the start; got {curvature}. Give"
-            " `step_sizes`, or another start."
+            f"Expected a positive, finite curvature at the start; got {curvature}. Pass"
+            " `step_sizes` or other `init_params`."
         )
     dynamics: Any = kernel.options.dynamics.with_friction(state.tuned.friction)
     top = float(dynamics.largest_step_size(curvature, 1.0))
@@ -56,13 +58,13 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
 
 
 def rows_seen(structure: Structure, sizes: dict[str, int]) -> int:
-    """Return the rows of one gradient: of plates that share a site, a row for each pair."""
+    """Return the number of rows in one gradient; plates that share a site count pairs of rows."""
     groups = structure.groups
     return sum(prod(sizes[name] for name in group) for group in groups) if groups else 1
 
 
 def check_step_sizes(step_sizes: Iterable[Any]) -> list[float]:
-    """Return positive step sizes, each of which is named once."""
+    """Return the step sizes as floats; refuse duplicates."""
     values = [check_number("step_sizes", value) for value in _listed("step_sizes", step_sizes)]
     if len(set(values)) != len(values):
         raise ValueError(f"Expected `step_sizes` that differ; got {values}.")
@@ -70,15 +72,15 @@ def check_step_sizes(step_sizes: Iterable[Any]) -> list[float]:
 
 
 def check_sizes(subsample_sizes: Iterable[Any] | None, structure: Structure) -> list[dict]:
-    """Return rows of a minibatch by plate name, for each size; None is the model's own."""
+    """Return the numbers of rows by plate name for each size; None is the model's own size."""
     plates = structure.plates
     own = {name: plate.subsample_size for name, plate in plates.items()}
     if subsample_sizes is None:
         return [own]
     if not plates:
         raise ValueError(
-            "Expected a model with a subsampled plate to choose `subsample_sizes` for; got none."
-            " Give a plate a `subsample_size`, or leave `subsample_sizes` out."
+            "Expected a model with a subsampled plate for `subsample_sizes`; got none. Give a plate"
+            " a `subsample_size`, or omit `subsample_sizes`."
         )
     found = []
     for given in _listed("subsample_sizes", subsample_sizes):
@@ -111,5 +113,7 @@ def _listed(name: str, values: Any) -> list[Any]:
         raise TypeError(f"Expected `{name}` to be a list; got {values!r}. Write [{values!r}].")
     listed = list(values)
     if not listed:
-        raise ValueError(f"Expected `{name}` to hold at least one; got none. None chooses them.")
+        raise ValueError(
+            f"Expected at least one value in `{name}`; got none. Pass None for the default."
+        )
     return listed

@@ -1,4 +1,4 @@
-"""Successive halving: many arms for a short time, the best of them for longer."""
+"""Successive halving: many arms run for a short time, the best of them for longer."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 REDUCTION = 3
-"""One arm in three goes on to the next round, in which each has three times the budget (MAMBA)."""
+"""One arm in three continues to the next round, with three times the budget (as in MAMBA)."""
 
 Score = Callable[[list[int], float, int], Sequence[float]]
-"""(arms, budget of each, number of the round) -> their scores; smaller is better."""
+"""(arms, budget of each arm, number of the round) -> scores of the arms; smaller is better."""
 
 
 class Ranking(NamedTuple):
-    """Arms from the best to the worst; and of each arm its number of rounds and last score."""
+    """The arms from the best to the worst, and each arm's number of rounds and last score."""
 
     order: list[int]
     rounds: np.ndarray
@@ -21,7 +21,7 @@ class Ranking(NamedTuple):
 
 
 def number_of_rounds(arms: int) -> int:
-    """Return in how many rounds one arm is left."""
+    """Return the number of rounds after which one arm is left."""
     rounds = 1
     while (arms := survivors(arms)) > 1:
         rounds += 1
@@ -29,21 +29,25 @@ def number_of_rounds(arms: int) -> int:
 
 
 def survivors(arms: int) -> int:
-    """Return how many of these arms go on."""
+    """Return how many of `arms` arms continue."""
     return max(1, arms // REDUCTION)
 
 
 def successive_halving(arms: int, budget: float, score: Score) -> Ranking:
     """Return arms ranked by successive halving (Jamieson and Talwalkar 2016).
 
-    Each round has the same share of the budget, divided equally among the arms that are left. Of
-    these the best third goes on. A score that is not a number is infinite, and an arm with an
-    infinite score never goes on.
+    Each round has the same share of the budget, divided equally among the remaining arms. The best
+    third of them continues. A score of NaN counts as infinite, and an arm with an infinite score
+    never continues.
+
+    References:
+        Jamieson and Talwalkar 2016, "Non-stochastic Best Arm Identification and Hyperparameter
+        Optimization", https://arxiv.org/abs/1502.07943
 
     Args:
-        arms: their number.
-        budget: of all rounds together, in any unit.
-        score: gives some arms a budget each and returns their scores.
+        arms: number of arms.
+        budget: budget of all rounds together, in any unit.
+        score: function that runs some arms with a budget for each and returns their scores.
     """
     rounds, scores = np.zeros(arms, int), np.full(arms, np.inf)
     left = list(range(arms))

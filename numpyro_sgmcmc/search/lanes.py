@@ -1,4 +1,4 @@
-"""Arms of one minibatch size, run side by side in one compiled program."""
+"""The arms with one minibatch size, run in parallel by one compiled program."""
 
 import time
 from collections.abc import Callable
@@ -22,18 +22,18 @@ GRADIENTS_AT_ONCE = 16
 
 @final
 class Lanes:
-    """The walkers of some arms: one for each step size, all from the same start.
+    """The walkers of several arms, one for each step size, with a common start.
 
-    Compiled once for a number of lanes; the step sizes, and how far to run, are inputs.
+    The program is compiled once for each number of lanes. Step sizes and lengths are its inputs.
 
     Args:
-        kernel: what is searched for.
-        sizes: rows of a minibatch by plate name.
-        rows: those of one gradient.
-        key: of the start and of all that follows.
-        init_params: unconstrained values by site name to start at, or None.
-        args: arguments of the model.
-        kwargs: those by name.
+        kernel: the kernel to tune.
+        sizes: number of rows in a minibatch by plate name.
+        rows: number of rows in one gradient.
+        key: key of the start and of the walkers.
+        init_params: unconstrained values by site name for the start, or None.
+        args: positional arguments of the model.
+        kwargs: keyword arguments of the model.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class Lanes:
         self.walkers = self.start
 
     def run(self, fn: Callable, *inputs: Any) -> Any:
-        """Return `fn(view, *inputs)`, compiled at the first use of `fn`."""
+        """Return `fn(view, *inputs)`; `fn` is compiled when it is first used."""
         return self._target.run(fn, *inputs)
 
     def open(self, step_sizes: list[float]) -> None:
@@ -68,27 +68,27 @@ class Lanes:
         h = jnp.asarray(step_sizes, self.position.dtype)
         friction = copies.tuned.friction
         if friction is not None:
-            friction = jnp.minimum(friction, 1 / h)  # as a kernel of this step size would choose
+            friction = jnp.minimum(friction, 1 / h)  # as for a kernel with this step size
         tuned = copies.tuned._replace(step_size=h, friction=friction)
         keys = jax.random.split(self.start.rng_key, count)
         self.walkers = copies._replace(rng_key=keys, tuned=tuned)
 
     def keep(self, places: list[int]) -> None:
-        """Go on with some of the lanes."""
+        """Continue with the lanes at these places only."""
         self.walkers = jax.tree.map(lambda x: x[jnp.asarray(places)], self.walkers)
 
     def friction(self, place: int) -> float | None:
-        """Return the friction of a lane, where the user left it open."""
+        """Return the friction of a lane; None if the user gave it or there is none."""
         friction = self.walkers.tuned.friction
         return None if friction is None else float(friction[place])
 
     def advance(self, count: int, skip: int, thin: int) -> float:
-        """Run all lanes, keep `count` draws of each and return the seconds of all together.
+        """Run all lanes, keep `count` draws of each, and return the seconds that this took.
 
         Args:
-            count: draws to keep.
-            skip: iterations before the first of them.
-            thin: iterations from one to the next.
+            count: number of draws to keep.
+            skip: number of iterations before the first draw.
+            thin: number of iterations for each draw.
         """
         arrays, rebuild = split_arguments(*self._arguments)
         key = (len(self.walkers.i), count)
@@ -118,12 +118,12 @@ class Lanes:
         """Return each lane's discrepancy from exp(-U / T), by the V-statistic.
 
         Args:
-            key: key of the minibatches, which the walkers have not seen.
-            scales: of each coordinate, (d,).
-            repeats: minibatches of each of two estimates at a draw.
+            key: key of the minibatches, which are independent of those of the walkers.
+            scales: scale of each coordinate, (d,).
+            repeats: number of minibatches in each of two gradient estimates at a draw.
         """
         lanes = self.draws, self.walkers.gradient, self.walkers.tuned
-        # One at a time: a single program, however many are left.
+        # One lane at a time, so that one program serves any number of lanes.
         scores = []
         for place, lane_key in enumerate(jax.random.split(key, len(self.draws))):
             lane = jax.tree.map(lambda x, place=place: x[place], lanes)
@@ -155,7 +155,7 @@ class Lanes:
 
             return jax.lax.fori_loop(0, repeats, add, jnp.zeros_like(position)) / repeats
 
-        # Twice, so that their noise cancels from the diagonal too.
+        # Two independent estimates, so that their noise does not add to the diagonal.
         keys = jax.random.split(key, (2, len(draws)))
         twice = [jax.lax.map(gradient, (draws, k), batch_size=GRADIENTS_AT_ONCE) for k in keys]
         whitened = [gradients * scales / stepper.temperature for gradients in twice]

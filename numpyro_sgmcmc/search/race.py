@@ -1,4 +1,4 @@
-"""Rounds of a search: how far each arm runs for its budget, and how its draws are scored."""
+"""The rounds of a search: how long each arm runs for its budget, and how it is scored."""
 
 from typing import final
 
@@ -9,26 +9,26 @@ import numpy as np
 from numpyro_sgmcmc.search.lanes import Lanes
 
 DRAWS = 400
-"""Draws of an arm that are scored in a round: exact ones score about 2 d / 400 in d dimensions."""
+"""Number of draws of an arm that are scored in a round. Exact draws score about 2 d / 400."""
 
 FEWEST_DRAWS = 16
 
 NUMBERS_KEPT = 2**25
-"""The most numbers that the draws of all arms may have together: fewer draws in high dimension."""
+"""Limit of the numbers in the draws of all arms together. It reduces DRAWS in high dimension."""
 
 SCORING = 0.5
-"""Rows seen for the score, as a share of the rows seen by the chains."""
+"""Number of rows for scoring, as a share of the rows that the chains use."""
 
 
 @final
 class Race:
-    """Arms in lanes, those of one minibatch size together.
+    """All arms of a search, grouped by minibatch size.
 
     Args:
-        lanes: for each minibatch size.
-        steps: number of step sizes: arm k is number k % steps of lanes k // steps.
-        dimension: d.
-        is_timed: whether a budget is in seconds; otherwise it is in row gradients.
+        lanes: the arms of each minibatch size.
+        steps: number of step sizes. Arm k is number k % steps of lanes[k // steps].
+        dimension: number of unconstrained parameters d.
+        is_timed: whether budgets are in seconds; otherwise they are in gradients of rows.
         key: key of the scores.
     """
 
@@ -44,14 +44,14 @@ class Race:
         self._key = key
 
     def friction(self, arm: int) -> float | None:
-        """Return the friction of an arm that is left, where the user left it open."""
+        """Return the friction of a remaining arm; None if the user gave it or there is none."""
         for lanes, alive in zip(self.lanes, self.alive, strict=True):
             if arm in alive:
                 return lanes.friction(alive.index(arm))
         raise AssertionError(arm)
 
     def round(self, arms: list[int], budget: float, number: int) -> list[float]:
-        """Run these arms for a budget each, and return their scores: infinite if they diverged."""
+        """Run these arms, each for the budget, and return their scores: infinite if diverged."""
         self._keep(arms)
         running = [(g, alive) for g, alive in enumerate(self.alive) if alive]
         sound = {}
@@ -83,11 +83,11 @@ class Race:
             self.alive[g] = left
 
     def _spend(self, g: int, budget: float, is_first: bool) -> int:
-        """Run the arms of one minibatch size; return the iterations of each."""
+        """Run the arms of one minibatch size and return the number of iterations of each."""
         lanes, alive, count = self.lanes[g], self.alive[g], self.draws
         spent, seconds = 0, 0.0
         if self.is_timed:
-            # The first draws say how long an iteration takes.
+            # The first iterations measure how long one takes.
             spent, seconds = count, lanes.advance(count, 0, 1)
             iterations = int((budget * len(alive) - seconds) * count / seconds)
         else:
@@ -97,9 +97,10 @@ class Race:
         if is_first and thin < 1:
             cost = 3 * seconds / len(alive) if self.is_timed else 2 * count * lanes.rows
             raise ValueError(
-                f"Expected a `budget` that is {cost / max(budget, 1e-30):.3g} times as large at the"
-                f" least: it gives each arm of the first round {max(iterations, 0)} iterations,"
-                f" where {2 * count} are needed. Or use fewer step sizes and minibatch sizes."
+                f"Expected a `budget` at least {cost / max(budget, 1e-30):.3g} times as large; got"
+                f" one that allows {max(iterations, 0)} iterations for each arm of the first round,"
+                f" where {2 * count} are needed. Increase it, or use fewer step sizes and minibatch"
+                " sizes."
             )
         thin = max(thin, 1)
         seconds += lanes.advance(count, skip, thin)

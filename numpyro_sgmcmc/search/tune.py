@@ -1,4 +1,4 @@
-"""Step size and minibatch size by trial, for models that no theory describes."""
+"""Search for step size and minibatch size by trial, for models that theory does not describe."""
 
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
@@ -23,16 +23,16 @@ from numpyro_sgmcmc.search.race import Race
 
 
 class Search(NamedTuple):
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        kernel: a kernel with the best numbers, to be run by `MCMC`.
-        step_size: its h.
-        subsample_size: rows of its minibatches; a dict by plate name where plates are several, None
-            where there are none.
-        arms: a row for each arm from the best to the worst: its step size and minibatch size, the
-            rounds it took part in, its score in the last of them (comparable within a round), its
-            transitions and its seconds of sampling.
+        kernel: a kernel with the best numbers, ready for `MCMC`.
+        step_size: its step size h.
+        subsample_size: number of rows in its minibatches; a dict by plate name for several plates,
+            None without a subsampled plate.
+        arms: table with a row for each arm, from the best to the worst: step size, minibatch size,
+            number of rounds, score in the last round (comparable within a round), number of
+            transitions, and seconds of sampling.
     """
 
     kernel: Any
@@ -55,40 +55,47 @@ def tune(
 ) -> Search:
     """Search step size and minibatch size by successive halving on the kernel Stein discrepancy.
 
-    For models such as networks, of which `step_size=None` knows too little. The method is MAMBA's
-    (Coullon, South and Nemeth 2023): every pair of step size and minibatch size is an arm, all
-    start at one place and run for the same time, the third whose draws have the least discrepancy
-    goes on for three times as long, until one is left. The discrepancy counts bias and slow mixing
-    together, as the mean squared error of an estimate from a run of that length does: a larger
-    budget finds a smaller step size. It does not see modes that no arm has visited.
+    Use it for models such as networks, for which the measurements of `step_size=None` are not
+    sufficient. The method is that of MAMBA (Coullon, South and Nemeth 2023). Each pair of a step
+    size and a minibatch size is an arm. All arms start at the same position and run for the same
+    time. The third of the arms whose draws have the smallest discrepancy continues for three times
+    as long, and so on until one arm is left. The discrepancy measures bias and slow mixing
+    together, as the mean squared error of an estimate does, so a larger budget leads to a smaller
+    step size. It does not detect modes that no arm has visited.
 
-    Two things differ from MAMBA: gradients for the score are of two fresh minibatches at each draw,
-    so that their noise does not bias it towards large minibatches (`kernel_stein_discrepancy`); and
-    each coordinate is divided by its standard deviation, the median over the arms. The first half
-    of the first round is burn-in. Scoring sees about half as many rows as the chains, and is not
-    counted; nor is compilation.
+    There are two differences from MAMBA. The gradients for the score come from two fresh
+    minibatches at each draw, so that their noise does not favour large minibatches. And each
+    coordinate is divided by its standard deviation (the median over the arms). The first half of
+    the first round is burn-in. Scoring uses about half as many rows as the chains. The budget does
+    not include scoring and compilation.
 
-    The kernel is run as if it had a step size: what it leaves open is not adapted.
+    No warm-up takes place: options that the kernel leaves open are not adapted.
+
+    References:
+        Coullon, South and Nemeth 2023, "Efficient and Generalizable Tuning Strategies for
+        Stochastic Gradient MCMC", https://arxiv.org/abs/2105.13059
 
     Args:
-        kernel: such as `SGHMCSplit(model)`; its step size, if any, is the middle of `step_sizes`.
+        kernel: a kernel such as `SGHMCSplit(model)`. If it has a step size, that is the middle of
+            the default `step_sizes`.
         key: a JAX key.
         *model_args: arguments of the model, as for `MCMC.run`.
-        budget: of all arms and rounds together, counted in `unit`.
-        step_sizes: h to choose from; None is nine over four decades, up to the largest that is
-            stable at the start.
-        subsample_sizes: minibatch sizes to choose from, for a model with several subsampled plates
-            dicts by plate name; None is the model's own. The plates' scale follows.
-        unit: "seconds" of sampling, so that the cost of minibatches counts as it is on this
-            machine, or "gradients" of a single row, with which the search is reproducible: every
-            arm sees the same number of rows.
-        init_params: unconstrained values by site name to start at, such as a trained network's.
+        budget: budget of all arms and rounds together, in the unit `unit`.
+        step_sizes: step sizes h to choose from. None is nine step sizes over four decades, up to
+            the largest one that is stable at the start.
+        subsample_sizes: minibatch sizes to choose from; dicts by plate name for a model with
+            several subsampled plates. None is the model's own size. The plates' scale follows.
+        unit: "seconds" of sampling, which include the actual cost of minibatches on this machine,
+            or "gradients" of single rows, which make the search reproducible: all arms use the
+            same number of rows.
+        init_params: unconstrained values by site name for the start, such as those of a trained
+            network.
         **model_kwargs: arguments of the model by name.
 
     Raises:
-        TypeError: where an argument is of a wrong type, or the kernel is Richardson-Romberg's or
-            has a schedule.
-        ValueError: where a number cannot be used, the budget is too small, or all arms diverge.
+        TypeError: if an argument has the wrong type, or the kernel is an extrapolation or has a
+            schedule.
+        ValueError: if a number cannot be used, the budget is too small, or all arms diverge.
     """
     _check_kernel(kernel)
     check_number("budget", budget)
@@ -96,7 +103,9 @@ def tune(
         raise ValueError(f'Expected `unit` to be "seconds" or "gradients"; got {unit!r}.')
     structure = read_structure(kernel.model, model_args, model_kwargs)
     if structure.dimension == 0:
-        raise ValueError("Expected a model with latent sites; got none, so nothing is to be tuned.")
+        raise ValueError(
+            "Expected a model with latent sites; got none, so there is nothing to tune."
+        )
     sizes = check_sizes(subsample_sizes, structure)
     steps = None if step_sizes is None else check_step_sizes(step_sizes)
     key_start, key_score = jax.random.split(key)
@@ -112,7 +121,7 @@ def tune(
     if not np.isfinite(ranking.scores[best]):
         raise ValueError(
             f"Expected a step size whose chain stays finite; got none among {steps}. Use smaller"
-            " `step_sizes`, or a start (`init_params`) nearer to the posterior."
+            " `step_sizes`, or `init_params` closer to the posterior."
         )
     arm = arms[best]
     table = pd.DataFrame(
@@ -133,19 +142,19 @@ def tune(
 def _check_kernel(kernel: Any) -> None:
     if isinstance(kernel, NumPyroKernel) and kernel.levels > 1:
         raise TypeError(
-            f"Expected a kernel of one walker; got {type(kernel).__name__}, whose extrapolation a"
-            " discrepancy of its draws cannot judge. Search for the kernel inside, then wrap what"
-            " was found: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
+            f"Expected a kernel with a single walker; got {type(kernel).__name__}. A discrepancy of"
+            " draws cannot score extrapolated estimates. Tune the kernel inside and wrap the"
+            " result: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
         )
     check_instance("kernel", kernel, AbstractKernel, "SGLD(model) or SGHMCSplit(model)")
     if kernel.options.step_size is not None and not kernel.options.has_constant_step_size:
         raise TypeError(
-            "Expected a kernel with a constant step size, or None; got one with a schedule. Search"
-            " without it, and let the schedule start at what was found."
+            "Expected a kernel with a constant step size, or None; got one with a schedule. Tune"
+            " without the schedule, and let it start at the step size that was found."
         )
     if kernel.options.temperature == 0:
         raise ValueError(
-            "Expected a positive temperature; got 0, at which there is no law to be close to."
+            "Expected a positive temperature; got 0, at which there is no posterior to sample."
         )
 
 

@@ -88,10 +88,10 @@ def test_subsets_of_rows_and_draws_are_parts_of_the_whole():
 def test_subsets_that_there_are_not_are_refused():
     mcmc = decreasing()
     for options, message in (
-        ({"rows": 101}, r"`rows` of at most 100, plate 'rows''s; got 101"),
+        ({"rows": 101}, r"at most 100 `rows`, as in plate 'rows'; got 101"),
         ({"rows": [0, 100]}, r"`rows` between 0 and 99.*got 0 to 100"),
         ({"rows": [0.5]}, r"`rows` to be a number or integer positions"),
-        ({"draws": 51}, r"`draws` of at most 50, a chain's; got 51"),
+        ({"draws": 51}, r"at most 50 `draws`, as in a chain; got 51"),
     ):
         with pytest.raises(ValueError, match=message):
             unjudged(mcmc, log_likelihood=True, **options)

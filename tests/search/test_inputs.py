@@ -29,18 +29,18 @@ def test_budget_must_be_a_number(budget):
 
 def test_kernel_must_be_of_one_walker():
     for kernel in (RichardsonRomberg(KERNEL), SGRRLD(model)):
-        refused(TypeError, r"got \w+, whose extrapolation .*then wrap", kernel=kernel)
+        refused(TypeError, r"a single walker; got \w+\..*wrap the result", kernel=kernel)
     refused(TypeError, r"Expected `kernel` .*got the class SGLD", kernel=SGLD)
     refused(TypeError, r"Expected `kernel` .*such as SGLD\(model\)", kernel=model)
     refused(TypeError, "got one with a schedule", kernel=SGLD(model, polynomial(1e-3)))
-    refused(ValueError, "no law to be close to", kernel=SGLD(model, temperature=0.0))
+    refused(ValueError, "positive temperature; got 0", kernel=SGLD(model, temperature=0.0))
 
 
 @pytest.mark.parametrize(
     ("values", "error", "message"),
     [
         (1e-3, TypeError, r"Expected `step_sizes` to be a list; got 0.001. Write \[0.001\]"),
-        ([], ValueError, "to hold at least one"),
+        ([], ValueError, "at least one value"),
         ([1e-3, -1e-3], ValueError, "positive, finite number; got -0.001"),
         ([1e-3, "1"], TypeError, "positive number; got '1'"),
         ([1e-3, 1e-3], ValueError, "that differ"),
@@ -54,7 +54,7 @@ def test_step_sizes(values, error, message):
     ("values", "error", "message"),
     [
         (8, TypeError, r"Expected `subsample_sizes` to be a list; got 8"),
-        ([], ValueError, "to hold at least one"),
+        ([], ValueError, "at least one value"),
         ([0], ValueError, "positive integer; got 0"),
         ([8.0], TypeError, "positive integer; got 8.0"),
         ([41], ValueError, r"plate 'rows' to be between 1 and its size 40; got 41"),
@@ -99,9 +99,9 @@ def test_unit_budget_and_model():
     refused(ValueError, 'to be "seconds" or "gradients"; got \'rows\'', unit="rows")
     refused(
         ValueError,
-        r"Expected a `budget` that is 115 times as large .* gives each arm of the first round 6 ",
+        r"at least 115 times as large; got one that allows 6 iterations for each arm",
         budget=1e3,
         unit="gradients",
     )
-    refused(ValueError, "got none, so nothing", kernel=SGLD(lambda: None), args=())
+    refused(ValueError, "got none, so there is nothing to tune", kernel=SGLD(lambda: None), args=())
     refused(ValueError, "times as large", budget=1e-6)

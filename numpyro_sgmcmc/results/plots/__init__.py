@@ -1,4 +1,4 @@
-"""Pictures that stochastic-gradient MCMC asks for and ArviZ does not have, on matplotlib."""
+"""Matplotlib plots for stochastic-gradient MCMC that ArviZ does not have."""
 
 from numpyro_sgmcmc.results.plots.noise import plot_gradient_noise
 from numpyro_sgmcmc.results.plots.running import plot_running_mean

@@ -1,4 +1,4 @@
-"""Axes to draw on: the user's, or new ones."""
+"""Axes for plots: those of the user, or new ones."""
 
 from math import ceil
 from typing import Any
@@ -6,26 +6,26 @@ from typing import Any
 import numpy as np
 
 SIZE = (4.2, 2.6)
-"""Inches of one plot: readable where a telephone shows one beside none."""
+"""Size of a plot in inches, readable on the width of a phone."""
 
 COLUMNS = 3
 
 
 def one_axes(axes: Any) -> Any:
-    """Return the axes given, or new ones.
+    """Return the given axes, or new ones.
 
     Raises:
-        ImportError: where matplotlib is needed and missing.
+        ImportError: if matplotlib is needed and missing.
     """
     return new_axes(1)[0] if axes is None else axes
 
 
 def many_axes(axes: Any, count: int) -> list[Any]:
-    """Return the axes given, `count` of them, or new ones.
+    """Return the first `count` of the given axes, or new ones.
 
     Raises:
-        ImportError: where matplotlib is needed and missing.
-        ValueError: where there are fewer.
+        ImportError: if matplotlib is needed and missing.
+        ValueError: if there are fewer axes.
     """
     if axes is None:
         return new_axes(count)
@@ -33,13 +33,13 @@ def many_axes(axes: Any, count: int) -> list[Any]:
     if len(found) < count:
         raise ValueError(
             f"Expected {count} axes, one for each entry; got {len(found)}. Choose fewer `var_names`"
-            " or leave `axes` out."
+            " or omit `axes`."
         )
     return found[:count]
 
 
 def new_axes(count: int) -> list[Any]:
-    """Return axes of a new figure; what the grid has too many is not shown."""
+    """Return the axes of a new figure; unused places of its grid stay hidden."""
     pyplot = _pyplot()
     columns = min(count, COLUMNS)
     rows = ceil(count / columns)
@@ -52,11 +52,11 @@ def new_axes(count: int) -> list[Any]:
 
 
 def finish(axes: Any, title: str, x: str, y: str) -> Any:
-    """Return the axes with their words."""
-    axes.set_title("")  # ArviZ's, in the middle
+    """Return the axes with title and labels."""
+    axes.set_title("")  # removes ArviZ's title in the middle
     axes.set_title(title, loc="left", fontsize="medium")
     axes.tick_params(labelsize="small")
-    axes.xaxis.label.set_visible(True)  # ArviZ hides what it left empty
+    axes.xaxis.label.set_visible(True)  # ArviZ hides an empty label
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.spines[["top", "right"]].set_visible(False)

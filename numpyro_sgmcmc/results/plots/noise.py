@@ -1,4 +1,4 @@
-"""Gradient noise against injected noise."""
+"""Plot of the gradient noise against the injected noise."""
 
 from typing import Any
 
@@ -8,38 +8,42 @@ from numpyro_sgmcmc.results.groups import group_names
 from numpyro_sgmcmc.results.plots.canvas import finish, one_axes
 
 ALLOWED = 0.1
-"""Share of the injected variance at which a standard deviation is 5 % too large."""
+"""Share of the injected variance that makes a standard deviation 5 % too large."""
 
 
 def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
-    """Draw what gradient noise adds to a step, as a share of the variance that is injected.
+    """Plot the variance that gradient noise adds to a step, as a share of the injected variance.
 
-    One point for each direction (eigenvectors of the noise's covariance, in the preconditioner's
-    coordinates). The share is, to first order, the relative excess of the stationary variance:
-    below the dashed line at 10 % a standard deviation is less than 5 % too large, and at 1 there is
-    as much gradient noise as injected noise. With a noise correction, hollow points are what it
-    takes out of the injected noise, and filled ones what is then left, in modulus. Directions with
-    less than 1e-4 of the largest share stand there.
+    There is one point for each direction: the eigenvectors of the noise covariance in the
+    preconditioner's coordinates. To first order the share is the relative excess of the stationary
+    variance. Below the dashed line at 10 % a standard deviation is less than 5 % too large. At 1
+    there is as much gradient noise as injected noise. With a noise correction, hollow points show
+    the share before the correction, and filled points the absolute value of what remains.
+    Directions with less than 1e-4 of the largest share are drawn at this value.
 
     Args:
-        data: what `to_inference_data` returned, with its verdict.
+        data: result of `to_inference_data`, with the verdict.
         ax: matplotlib axes; new ones by default.
 
+    Returns:
+        The axes.
+
     Raises:
-        ImportError: where matplotlib is missing.
-        ValueError: where the noise was not measured.
+        ImportError: if matplotlib is missing.
+        ValueError: if the noise was not measured.
     """
     if "gradient_noise" not in group_names(data):
         raise ValueError(
-            "Expected a group `gradient_noise`; got none: gradients are exact, the preconditioner"
-            " follows the walker, or `to_inference_data` was told verdict=False."
+            "Expected a group `gradient_noise`; got none. Either gradients are exact, or the"
+            " preconditioner follows the walker, or the data were made with verdict=False. In the"
+            " last case call to_inference_data(mcmc)."
         )
     axes = one_axes(ax)
     group = data["gradient_noise"]
     share = np.asarray(group["noise_share"], np.float64)
     left = share - np.asarray(group["noise_corrected"], np.float64)
     places = np.arange(1, len(share) + 1)
-    # A direction without noise cannot stand on a logarithmic axis, or would stretch it.
+    # A logarithmic axis cannot show zero, and very small shares would stretch it.
     floor = max(share.max() * 1e-4, 1e-12)
     if not np.array_equal(left, share):
         before = np.maximum(share, floor)
@@ -48,7 +52,7 @@ def plot_gradient_noise(data: Any, *, ax: Any = None) -> Any:
     axes.set_yscale("log")
     for height, style, words in ((1.0, "-", "injected noise"), (ALLOWED, "--", "5 % of a sd")):
         axes.axhline(height, color="C1", linewidth=1, linestyle=style)
-        across = axes.get_yaxis_transform()  # the width of the axes, whatever the directions
+        across = axes.get_yaxis_transform()  # x in units of the axes, y in units of the data
         above = {"xytext": (0, 2), "textcoords": "offset points", "ha": "right", "va": "bottom"}
         axes.annotate(words, (0.99, height), xycoords=across, fontsize="small", **above)
     axes.margins(y=0.2)

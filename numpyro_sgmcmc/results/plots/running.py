@@ -1,4 +1,4 @@
-"""An estimate as the run goes on."""
+"""Plot of an estimate along the run."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from numpyro_sgmcmc.results.plots.canvas import finish, many_axes
 
 POINTS = 80
 FEWEST_DRAWS = 16
-"""Before that a standard error by batch means is mostly chance."""
+"""With fewer draws, a standard error by batch means is unreliable."""
 
 MAX_PLOTS = 12
 
@@ -19,23 +19,23 @@ MAX_PLOTS = 12
 def plot_running_mean(
     data: Any, var_names: Sequence[str] | None = None, *, axes: Any = None
 ) -> list[Any]:
-    """Draw the estimate of each entry's mean from the first draws, and its band, as they grow.
+    """Plot the estimated mean of each entry against the number of draws used.
 
-    The estimate is `expectation`'s: weighted for decreasing steps, extrapolated for
-    Richardson-Romberg. The band is two Monte Carlo standard errors to either side; thin lines are
-    the single chains. An estimate that still drifts out of its own band has not settled.
+    The estimate is that of `expectation`: weighted for decreasing steps, extrapolated for
+    Richardson-Romberg. The band shows two Monte Carlo standard errors to either side. Thin lines
+    are the single chains. An estimate that still drifts out of its band has not converged.
 
     Args:
-        data: what `to_inference_data` returned.
-        var_names: sites, all by default; the first 12 of their entries are drawn.
+        data: result of `to_inference_data`.
+        var_names: sites; all by default. The first 12 of their entries are plotted.
         axes: matplotlib axes, one for each entry; new ones by default.
 
     Returns:
         The axes.
 
     Raises:
-        ImportError: where matplotlib is missing.
-        ValueError: where a site is unknown, axes are too few, or draws fewer than 4.
+        ImportError: if matplotlib is missing.
+        ValueError: if a site is unknown, there are too few axes, or fewer than 4 draws.
     """
     chosen = entries(data, var_names)[:MAX_PLOTS]
     return [
@@ -45,14 +45,14 @@ def plot_running_mean(
 
 
 def draw_running_mean(data: Any, entry: Entry, axes: Any) -> Any:
-    """Draw one entry's running mean."""
+    """Plot the running mean of one entry."""
     values = extrapolated(data, lambda group: draws_of(data, group, entry))
     draw_band(axes, values, weights_of(data))
     return finish(axes, entry.label, "draws of a chain", "mean ± 2 standard errors")
 
 
 def draw_band(axes: Any, values: np.ndarray, weights: np.ndarray) -> None:
-    """Draw the weighted mean of the first draws (chain, draw), its band, and the single chains."""
+    """Plot the running weighted mean of values (chain, draw), its band, and the single chains."""
     length = weights.shape[1]
     counts = np.unique(np.linspace(min(FEWEST_DRAWS, length), length, POINTS).round().astype(int))
     steps = [weighted_mean(values[:, :n], weights[:, :n]) for n in counts]

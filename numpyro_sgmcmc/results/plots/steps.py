@@ -1,4 +1,4 @@
-"""The step size along a run."""
+"""Plot of the step size along the run."""
 
 from typing import Any
 
@@ -8,18 +8,21 @@ from numpyro_sgmcmc.results.plots.canvas import finish, one_axes
 
 
 def plot_step_size(data: Any, *, ax: Any = None) -> Any:
-    """Draw the step size at each draw.
+    """Plot the step size at each draw.
 
     Args:
-        data: what `to_inference_data` returned.
+        data: result of `to_inference_data`.
         ax: matplotlib axes; new ones by default.
 
+    Returns:
+        The axes.
+
     Raises:
-        ImportError: where matplotlib is missing.
+        ImportError: if matplotlib is missing.
     """
     axes = one_axes(ax)
     steps = np.asarray(data["sample_stats"]["step_size"], np.float64)
-    # Chains share a schedule; only where they do not is there more than one line to see.
+    # Chains usually share a schedule, which is then one line.
     axes.plot(np.arange(steps.shape[1]), np.unique(steps, axis=0).T, color="C0")
     axes.set_ylim(bottom=0.0)
     axes.ticklabel_format(axis="y", scilimits=(-3, 3))

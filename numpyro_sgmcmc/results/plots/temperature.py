@@ -1,4 +1,4 @@
-"""The kinetic temperature of the momentum."""
+"""Plot of the kinetic temperature."""
 
 from typing import Any
 
@@ -10,24 +10,27 @@ from numpyro_sgmcmc.results.plots.running import draw_band
 
 
 def plot_kinetic_temperature(data: Any, *, ax: Any = None) -> Any:
-    """Draw the running mean of p . p / d, with its band, against the temperature it should have.
+    """Plot the running mean of p . p / d with its band, and the target temperature.
 
-    Gradient noise heats the momentum: a mean above the target says by how much. Thin lines are the
+    Gradient noise heats the momentum, so that the mean exceeds the target. Thin lines are the
     single chains.
 
     Args:
-        data: what `to_inference_data` returned, of dynamics with a momentum.
+        data: result of `to_inference_data`, for dynamics with a momentum.
         ax: matplotlib axes; new ones by default.
 
+    Returns:
+        The axes.
+
     Raises:
-        ImportError: where matplotlib is missing.
-        ValueError: where there is no momentum, or fewer than 4 draws.
+        ImportError: if matplotlib is missing.
+        ValueError: if there is no momentum, or there are fewer than 4 draws.
     """
     stats = data["sample_stats"]
     if "kinetic_temperature" not in stats:
         raise ValueError(
-            "Expected `kinetic_temperature` in sample_stats; got none: these dynamics have no"
-            " momentum."
+            "Expected `kinetic_temperature` in sample_stats; got none, because the dynamics have no"
+            " momentum. Use a kernel such as SGHMCSplit."
         )
     axes = one_axes(ax)
     values = np.asarray(stats["kinetic_temperature"], np.float64)

@@ -1,4 +1,4 @@
-"""Richardson-Romberg's coarse walker against its fine one."""
+"""Plot of the coarse walker of Richardson-Romberg against the fine one."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,26 +16,27 @@ POINTS = 500
 def plot_walkers(
     data: Any, var_names: Sequence[str] | None = None, *, axes: Any = None
 ) -> list[Any]:
-    """Draw each entry's coarse draws against the fine ones of the same time.
+    """Plot the draws of the coarse walker against those of the fine walker, for each entry.
 
-    Walkers on one Brownian path stay near the diagonal: the less they do, the larger the variance
-    of what is extrapolated from them.
+    Walkers on one Brownian path stay near the diagonal. The further they are from it, the larger is
+    the variance of extrapolated estimates.
 
     Args:
-        data: what `to_inference_data` returned, of a Richardson-Romberg run.
-        var_names: sites, all by default; the first 12 of their entries are drawn.
+        data: result of `to_inference_data` for a Richardson-Romberg run.
+        var_names: sites; all by default. The first 12 of their entries are plotted.
         axes: matplotlib axes, one for each entry; new ones by default.
 
     Returns:
         The axes.
 
     Raises:
-        ImportError: where matplotlib is missing.
-        ValueError: where there is no coarse walker, a site is unknown, or axes are too few.
+        ImportError: if matplotlib is missing.
+        ValueError: if there is no coarse walker, a site is unknown, or there are too few axes.
     """
     if not is_extrapolated(data):
         raise ValueError(
-            "Expected a group `posterior_coarse`; got none: this is no Richardson-Romberg run."
+            "Expected a group `posterior_coarse`; got none. Use a Richardson-Romberg kernel, such"
+            " as SGRRLD."
         )
     chosen = entries(data, var_names)[:MAX_PLOTS]
     return [
@@ -45,7 +46,7 @@ def plot_walkers(
 
 
 def draw_walkers(data: Any, entry: Entry, axes: Any) -> Any:
-    """Draw one entry's walkers."""
+    """Plot the walkers for one entry."""
     fine = draws_of(data, "posterior", entry).ravel()
     coarse = draws_of(data, "posterior_coarse", entry).ravel()
     some = np.unique(np.linspace(0, len(fine) - 1, POINTS).round().astype(int))

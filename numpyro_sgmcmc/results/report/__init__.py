@@ -1,4 +1,4 @@
-"""A run on one page."""
+"""The report: a run on one HTML page."""
 
 from numpyro_sgmcmc.results.report.page import report
 

@@ -15,16 +15,16 @@ from numpyro_sgmcmc.results.plots.canvas import SIZE, finish
 from numpyro_sgmcmc.results.report.svg import INK
 
 az: Any = arviz
-"""Its two versions take other arguments, and a type checker sees one of them."""
+"""Typed as Any: its two versions take different arguments, and the type checker sees one."""
 
 TRACE_POINTS = 500
-"""Draws of a chain that a trace shows: more of them are no more to see."""
+"""Number of draws of a chain in a trace plot; more draws would not be visible."""
 
 LAGS = 50
 
 
 def _quiet(draw: Callable[[Any, Entry], Any]) -> Callable[[Any, Entry], Any]:
-    """Silence what ArviZ 0.x's calls of matplotlib make it say, which no user can mend."""
+    """Silence a deprecation warning of matplotlib that ArviZ 0.x causes."""
 
     @wraps(draw)
     def drawn(data: Any, entry: Entry) -> Any:
@@ -38,11 +38,11 @@ def _quiet(draw: Callable[[Any, Entry], Any]) -> Callable[[Any, Entry], Any]:
 
 @_quiet
 def trace(data: Any, entry: Entry) -> Any:
-    """Return a figure of an entry's chains along the run."""
+    """Return a trace plot of an entry."""
     stride = -(-data["posterior"].sizes["draw"] // TRACE_POINTS)
     chains = _alone(data, entry, stride)
     if ARVIZ_MAJOR == 0:
-        # ArviZ 0.x draws a density beside it, for which there is no place on a telephone.
+        # ArviZ 0.x draws a density as well, for which a phone has no room.
         density, beside = _new_axes(), _new_axes()
         _close(density.figure)
         az.plot_trace(chains, axes=np.array([[density, beside]]), compact=False)
@@ -54,13 +54,13 @@ def trace(data: Any, entry: Entry) -> Any:
 
 @_quiet
 def rank(data: Any, entry: Entry) -> Any:
-    """Return a figure of the ranks of each chain's draws among all of them."""
+    """Return a rank plot of an entry."""
     if ARVIZ_MAJOR == 0:
         axes: Any = _new_axes()
         az.plot_rank(_alone(data, entry), ax=axes)
         return finish(axes, entry.label, "rank among all draws", "chain").figure
     collection = az.plot_rank(_alone(data, entry), **_canvas())
-    # ArviZ takes the colour of the points it marks from a background, and ours has none.
+    # ArviZ derives the colour of marked points from the background, which is transparent here.
     for points in collection.viz.get("suspicious_points", default={}).values():
         points.item().set_color(INK)
     axes = _axes(collection)
@@ -69,7 +69,7 @@ def rank(data: Any, entry: Entry) -> Any:
 
 @_quiet
 def autocorrelation(data: Any, entry: Entry) -> Any:
-    """Return a figure of the chains' autocorrelation."""
+    """Return an autocorrelation plot of an entry."""
     lags = min(LAGS, data["posterior"].sizes["draw"] - 1)
     if ARVIZ_MAJOR == 0:
         axes: Any = _new_axes()
@@ -83,7 +83,7 @@ def autocorrelation(data: Any, entry: Entry) -> Any:
 def _alone(data: Any, entry: Entry, stride: int = 1) -> Any:
     posterior = data["posterior"]
     dataset = xr.Dataset(
-        # Titles name the entry; xarray's trees refuse a slash, which a label may hold.
+        # A fixed name: labels may contain slashes, which xarray's trees refuse.
         {"entry": (("chain", "draw"), draws_of(data, "posterior", entry)[:, ::stride])},
         {"chain": posterior["chain"].values, "draw": posterior["draw"].values[::stride]},
     )

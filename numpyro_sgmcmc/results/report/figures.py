@@ -1,4 +1,4 @@
-"""The figures of a report, by section: those for which a run has the data."""
+"""The figures of a report, by section."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ from numpyro_sgmcmc.results.report.svg import as_svg, page_style
 
 
 class Picture(NamedTuple):
-    """An SVG element and what it shows, in words."""
+    """An SVG element and a text that describes it."""
 
     svg: str
     words: str
 
 
 class Section(NamedTuple):
-    """Figures of one kind, and how to read them."""
+    """Figures of one kind, with advice on how to read them."""
 
     title: str
     advice: str
@@ -34,10 +34,10 @@ class Section(NamedTuple):
 
 
 def sections(data: Any, shown: list[Entry]) -> list[Section]:
-    """Return the figures of the entries, and of the run as a whole.
+    """Return the figures of the entries and of the whole run for which the run has data.
 
     Raises:
-        ImportError: where matplotlib is missing.
+        ImportError: if matplotlib is missing.
     """
     stats = data["sample_stats"]
     per_entry: list[tuple[str, str, Callable[[Entry], Any]]] = [
@@ -84,22 +84,23 @@ def _picture(figure: Any, words: str, number: int) -> Picture:
         pyplot.close(figure)
 
 
-TRACE = "Chains that look alike, and none that wanders for long in one place."
-RANKS = "Chains that explore the same posterior have ranks spread evenly: level bars or flat lines."
-AUTOCORRELATION = "The sooner it falls into the grey band, the more independent draws there are."
+TRACE = "All chains should look alike, and none should stay in one region for long."
+RANKS = "If chains explore the same posterior, ranks are uniform: level bars or flat lines."
+AUTOCORRELATION = "The faster it falls into the grey band, the more effective draws there are."
 RUNNING = (
-    "The estimate from the first draws, as they grow, two standard errors to either side, and each"
-    " chain's own. It should settle, and stay inside its band."
+    "The estimate against the number of draws used, with two standard errors to either side. Thin"
+    " lines are the single chains. The estimate should converge and stay inside its band."
 )
 WALKERS = (
-    "Two walkers on one Brownian path stay near the diagonal; far from it, extrapolation pays for"
-    " less bias with much more variance."
+    "Two walkers on one Brownian path stay near the diagonal. If they do not, extrapolated"
+    " estimates have a large variance."
 )
 NOISE = (
-    "Variance that minibatch gradients add to a step, as a share of what is injected, direction by"
-    " direction. Below the dashed line a standard deviation is less than 5 % too large."
+    "The variance that minibatch gradients add to a step in each direction, as a share of the"
+    " injected variance. Below the dashed line a standard deviation is less than 5 % too large."
 )
 TEMPERATURE = (
-    "The momentum's mean square, which gradient noise heats. It should settle at the dashed line."
+    "The mean square of the momentum, which gradient noise increases. It should converge to the"
+    " dashed line."
 )
-STEPS = "Estimates weigh each draw by its step size."
+STEPS = "Estimates weight each draw by its step size."

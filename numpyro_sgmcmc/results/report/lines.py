@@ -1,4 +1,4 @@
-"""What stands on top of a report, and how the run was made."""
+"""The lines at the top of a report, and the table of the run's settings."""
 
 from typing import Any, NamedTuple
 
@@ -7,29 +7,29 @@ import numpy as np
 from numpyro_sgmcmc.results.entries import attributes_of
 
 WORDS = 8
-"""Numbers of a key, or of all chains' keys, that a report shows."""
+"""How many numbers of a key, or of all chains' keys, a report shows."""
 
 
 class Verdict(NamedTuple):
-    """One line on the run: `kind` is good, bad or unknown."""
+    """One line about the run; `kind` is good, bad or unknown."""
 
     kind: str
     line: str
 
 
 def verdict_line(data: Any) -> Verdict:
-    """Return the verdict that travels with the data."""
+    """Return the verdict stored with the data."""
     attributes = attributes_of(data)
     if "verdict" not in attributes:
-        return Verdict("unknown", "No verdict: to_inference_data was told verdict=False.")
+        return Verdict("unknown", "No verdict: the data were made with verdict=False.")
     return Verdict("good" if attributes.get("calibrated") else "bad", str(attributes["verdict"]))
 
 
 def convergence_line(data: Any, table: Any) -> str:
-    """Return the smallest effective sample size, the largest R-hat and the diverged share."""
+    """Return smallest effective sample size, largest R-hat and share of diverged draws."""
     diverging = np.asarray(data["sample_stats"]["diverging"])
     diverged = f"{diverging.mean():.1%} of {diverging.size:,} draws diverged."
-    # Entries that the support fixes do not move; NaN would hide the others'.
+    # Entries that the support fixes have NaN here, which would hide the other values.
     ess, r_hat = (column.dropna() for column in (table["ess_bulk"], table["r_hat"]))
     words = []
     if len(ess):
@@ -40,7 +40,7 @@ def convergence_line(data: Any, table: Any) -> str:
 
 
 def how_it_was_run(data: Any) -> list[tuple[str, str]]:
-    """Return the attributes of the run in words, and the constant step size."""
+    """Return the attributes of the run as names and texts."""
     attributes = attributes_of(data)
     rows = [
         (name.replace("_", " "), _in_words(value))

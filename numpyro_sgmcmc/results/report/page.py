@@ -1,4 +1,4 @@
-"""`report`: a run on one page that needs nothing beside it."""
+"""`report`: a run on one self-contained HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpyro_sgmcmc.results.report.lines import convergence_line, how_it_was_run
 from numpyro_sgmcmc.results.summary import table_of
 
 TABLE_ROWS = 1_000
-"""Entries that the table holds: a browser sorts them at once, and nobody reads more."""
+"""Limit of the table's rows: a browser sorts so many without delay."""
 
 
 def report(
@@ -24,27 +24,27 @@ def report(
     title: str | None = None,
     max_entries: int = 6,
 ) -> Path:
-    """Write a run as one HTML page: verdict, convergence, table, figures, how it was run.
+    """Write a run as one HTML page: verdict, convergence, table, figures and settings.
 
-    The page holds its figures, styles and the few lines of script that sort the table; nothing is
-    loaded when it is viewed. It can be read on a telephone and in the dark. Of more than 1,000
-    entries the table holds those with the fewest effective draws, and says so; the lines above it
-    are of all. Some 5 seconds for every 1,000 entries.
+    The page is self-contained: it includes its figures, its style and the script that sorts the
+    table, and loads nothing. It has a layout for phones and a dark mode. With more than 1,000
+    entries, the table shows those with the fewest effective draws and says so; the lines above the
+    table refer to all entries. Writing takes about 5 seconds for every 1,000 entries.
 
     Args:
-        data: what `to_inference_data` returned (saved and loaded, too).
+        data: result of `to_inference_data`, also after saving and loading.
         path: the file to write.
         var_names: sites to show; all by default.
-        title: on top of the page; the kernel's name by default.
-        max_entries: entries with figures of their own: those with the fewest effective draws.
+        title: title of the page; by default it names the kernel.
+        max_entries: number of entries with figures. They are those with the fewest effective draws.
 
     Returns:
         The path.
 
     Raises:
-        ImportError: where Jinja2 or matplotlib is missing.
-        TypeError: where `max_entries` is not an integer.
-        ValueError: where a site is unknown, or there are fewer than 4 draws.
+        ImportError: if Jinja2 or matplotlib is missing.
+        TypeError: if `max_entries` is not an integer.
+        ValueError: if a site is unknown, or there are fewer than 4 draws.
     """
     check_count("max_entries", max_entries)
     template = _template()
@@ -70,13 +70,13 @@ def report(
 
 
 def _worst_first(chosen: list[Entry], table: Any) -> list[Entry]:
-    """Return the entries by effective draws, fewest first; those that do not move come last."""
+    """Return the entries by effective draws, fewest first; constant entries come last."""
     ess = table["ess_bulk"].mask(table["sd"] == 0).fillna(np.inf).to_dict()
     return sorted(chosen, key=lambda entry: ess[entry.label])
 
 
 def _cells(row: Any) -> list[tuple[str, str]]:
-    """Return each number as the page's script sorts it, and as it is read."""
+    """Return each number twice: as the page's script sorts it, and as the page shows it."""
     numbers = [(str(name), float(value)) for name, value in row.items()]
     return [(repr(value).replace("inf", "Infinity"), _read(name, value)) for name, value in numbers]
 

@@ -1,4 +1,4 @@
-"""Matplotlib figures as SVG that stands inside a page and takes its colours from there."""
+"""Matplotlib figures as SVG elements that use the colours of the page."""
 
 import re
 from collections.abc import Iterator
@@ -7,10 +7,10 @@ from io import StringIO
 from typing import Any
 
 INK = "#010203"
-"""Stands for the page's own text colour, which is another one in the dark."""
+"""Placeholder for the text colour of the page, which depends on its mode."""
 
 CYCLE = ("#2f86c8", "#e0761f", "#2f9e6e", "#b8629a", "#8f7a3a", "#7d74c9")
-"""Legible on white and on near-black alike."""
+"""Colours that are legible on white and on near-black."""
 
 STYLE: Any = {
     "font.size": 9.0,
@@ -28,7 +28,7 @@ STYLE: Any = {
     "figure.facecolor": "none",
     "savefig.facecolor": "none",
     "svg.fonttype": "path",
-    "svg.hashsalt": "numpyro_sgmcmc",  # the same figure is the same text
+    "svg.hashsalt": "numpyro_sgmcmc",  # makes the text reproducible
     "path.simplify_threshold": 0.5,
 }
 
@@ -37,10 +37,10 @@ _BLACK = re.compile(r"#0{6}|#010203", re.IGNORECASE)
 
 @contextmanager
 def page_style() -> Iterator[None]:
-    """Draw in the page's colours.
+    """Plot in the colours of the page.
 
     Raises:
-        ImportError: where matplotlib is missing.
+        ImportError: if matplotlib is missing.
     """
     try:
         import matplotlib
@@ -55,7 +55,7 @@ def page_style() -> Iterator[None]:
 
 
 def as_svg(figure: Any, number: int) -> str:
-    """Return a figure as an `<svg>` element whose names do not meet those of other figures."""
+    """Return a figure as an `<svg>` element; `number` makes its ids unique on the page."""
     buffer = StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -69,5 +69,5 @@ def as_svg(figure: Any, number: int) -> str:
 
     text = re.sub(r' id="([^"]*)"', renamed, text)
     text = re.sub(r"(url\(#|href=\"#)", rf"\g<1>f{number}-", text)
-    # The width that a figure is drawn for is its width on the page; phones shrink it.
+    # The page shows a figure in its original width, and phones shrink it.
     return re.sub(r"^<svg", '<svg focusable="false" aria-hidden="true"', text)
