@@ -1,6 +1,6 @@
 # Needs only make and a Python with venv.
-#   make test VENV=.venv3.12 PYTHON=python3.12    the same with another Python
-#   make test ARGS="-k splitting -m 'not slow'"   more words for pytest
+#   make test VENV=.venv3.12 PYTHON=python3.12    the tests with another Python
+#   make test ARGS="-k splitting -m 'not slow'"   more arguments for pytest
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -24,23 +24,24 @@ export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## make the virtual environment, with everything the other targets need
+install: $(STAMP) ## create the virtual environment with everything that the other targets need
 
-# Runs again only when pyproject.toml changes: the package itself is installed editable.
+# Runs again only when pyproject.toml changes, because the package is installed in editable mode.
 $(STAMP): pyproject.toml
 	@echo "Installing numpyro_sgmcmc with its development tools into $(VENV) (a minute or two)"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --editable '.[dev,examples]'
 	@touch $@
 
-demo: install ## run the example on real flights, and report on it
+demo: install ## run the example on real flights and write a report
 	@$(BIN)/python -m examples.flights
 
-# ArviZ is imported here first, by one process: ArviZ 0.23 writes a file at the day's first import,
-# and two test processes doing so at once can fail.
-# Most tests compile for longer than they compute, so they are compiled as one-time programs are; the slow ones compute.
-# Many tests compile the same program: a cache shared by both processes saves a third of the time.
-# Continuous integration runs what takes long once more: make test ARGS="-m 'papers or long'"
+# One process imports ArviZ first: ArviZ 0.23 writes a file at the first import of a day, and two test
+# processes that do so at the same time can fail.
+# Most tests spend more time on compiling than on computing, so they compile without optimisation. The slow
+# tests compute for long and compile with it.
+# Many tests compile the same program. A cache that both processes share saves a third of the time.
+# Continuous integration also runs the long tests: make test ARGS="-m 'papers or long'"
 CACHE := JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 BRIEFLY := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
@@ -62,7 +63,7 @@ lint: install ## check style, format, types and the direction of imports
 	@$(BIN)/pyright --pythonpath $(BIN)/python
 	@$(BIN)/lint-imports --no-logo
 
-format: install ## mend what ruff can mend
+format: install ## apply ruff's fixes
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
@@ -70,25 +71,25 @@ bench: $(BENCH_STAMP) ## measure speed and memory, ten figures (about 15 minutes
 	@$(BIN)/python -m benchmarks.speed
 
 $(BENCH_STAMP): $(STAMP)
-	@echo "Installing what the figures compare with into $(VENV)"
+	@echo "Installing the packages for comparisons into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
-papers: install ## draw the papers' figures beside the exact laws (about 20 minutes)
+papers: install ## draw the papers' figures beside exact distributions (about 20 minutes)
 	@$(BIN)/python -m benchmarks.papers
 
-calibration: install ## run untuned kernels on nine models, beside NUTS (about 5 minutes)
+calibration: install ## compare untuned kernels with NUTS on nine models (about 5 minutes)
 	@$(BIN)/python -m benchmarks.calibration
 
-# Notebooks run anew, as their output depends on the library: NOTEBOOKS=cache runs only those whose
-# text has changed, NOTEBOOKS=off none.
-docs: $(DOCS_STAMP) ## build the documentation, tutorials run (about 8 minutes)
+# All notebooks run, because their output depends on the library. NOTEBOOKS=cache runs those whose text
+# has changed, NOTEBOOKS=off runs none.
+docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 8 minutes)
 	@rm -rf docs/_build/html
 	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going docs docs/_build/html
 	@$(BIN)/python docs/check_links.py docs/_build/html
 
 $(DOCS_STAMP): $(STAMP)
-	@echo "Installing what builds the documentation into $(VENV)"
+	@echo "Installing the documentation tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable '.[docs,examples]'
 	@touch $@
 

@@ -1,4 +1,4 @@
-"""Check that every link and picture of a built site that points into the site is there.
+"""Check that all links and pictures within a built site exist.
 
 python docs/check_links.py docs/_build/html
 """
@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class Page(HTMLParser):
-    """Collects what a page links to, and the places in it that can be linked to."""
+    """Collects the links and the anchors of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ def main() -> None:
         pages[path] = Page()
         pages[path].feed(path.read_text(encoding="utf-8"))
     if not pages:
-        sys.exit(f"Expected a built site in {root}; got no page.")
+        sys.exit(f"Expected a built site in {root}; got no page. Run `make docs`.")
     broken, remote = [], set()
     for path, page in pages.items():
         for link in page.links:
@@ -50,8 +50,10 @@ def main() -> None:
             if not is_there:
                 broken.append(f"{path.relative_to(root)}: {link}")
     if broken:
-        sys.exit("Links that lead nowhere:\n" + "\n".join(broken))
-    print(f"{len(pages)} pages, no link between them is broken; {len(remote)} lead elsewhere.")
+        sys.exit("Broken links:\n" + "\n".join(broken))
+    print(
+        f"{len(pages)} pages without broken links; {len(remote)} links to other sites not checked."
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sphinx: `make docs` builds the site without warnings and without network."""
+"""Configuration of Sphinx. `make docs` builds the site without warnings and without network."""
 
 import os
 import sys
@@ -26,16 +26,16 @@ extensions = [
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 
-# All notebooks run, as their output depends on the library too; NOTEBOOKS=cache runs those whose
-# text has changed, NOTEBOOKS=off none.
+# All notebooks run, because their output depends on the library. NOTEBOOKS=cache runs those whose
+# text has changed, NOTEBOOKS=off runs none.
 nb_execution_mode = os.environ.get("NOTEBOOKS", "force")
 suppress_warnings = ["myst-nb.lexer"] if nb_execution_mode == "off" else []
 nb_execution_cache_path = str(HERE / "_build" / "jupyter_cache")
-nb_execution_timeout = 600  # seconds a cell, on a machine that others use too
+nb_execution_timeout = 600  # seconds for a cell, on a busy machine
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-# ArviZ 0.23 announces 1.x when it is imported, once a day and user.
+# ArviZ 0.23 announces version 1.x at its first import of a day.
 os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
@@ -46,7 +46,7 @@ intersphinx_mapping = inventories.write(HERE / "_build" / "inventories")
 
 nitpicky = True
 nitpick_ignore_regex = [
-    ("py:obj", r".*"),  # `code` in docstrings links where it names an object, and need not
+    ("py:obj", r".*"),  # `code` in docstrings is a link only if it names an object
 ]
 default_role = "py:obj"
 autodoc_member_order = "bysource"

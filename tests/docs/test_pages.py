@@ -3,6 +3,7 @@
 import importlib
 import re
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,22 @@ def test_every_public_name_is_in_the_reference_once():
     text = (DOCS / "api.md").read_text()
     named = re.findall(r"^\.\. auto(?:class|function):: (\w+)$", text, re.MULTILINE)
     assert sorted(named) == sorted(numpyro_sgmcmc.__all__)
+
+
+def test_the_map_lists_every_module_in_the_order_of_the_layers():
+    text = (DOCS / "architecture.md").read_text()
+    listed = [
+        name.removesuffix("/") for name in re.findall(r"^\| `([\w./]+)` \|", text, re.MULTILINE)
+    ]
+    package = DOCS.parent / "numpyro_sgmcmc"
+    folders = [path.parent.name for path in package.glob("*/__init__.py")]
+    files = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
+    assert sorted(listed) == sorted(folders + files)
+    tools = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["tool"]
+    layers = tools["importlinter"]["contracts"][0]["layers"]
+    level = {name: n for n, layer in enumerate(layers) for name in re.findall(r"\w+", layer)}
+    levels = [level[name.removesuffix(".py")] for name in listed]
+    assert levels == sorted(levels)
 
 
 NAMED = sorted({name.partition("(")[0] for name in KERNELS} - {"SGMCMC"})
