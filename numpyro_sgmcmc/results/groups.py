@@ -41,7 +41,7 @@ def from_datasets(datasets: dict[str, xr.Dataset], attributes: dict[str, Any]) -
     return tree
 
 
-def plain(name: str) -> str:
+def without_slashes(name: str) -> str:
     """Return a name without slashes, which files and the trees of ArviZ 1.x read as paths."""
     return name.replace("/", ".")
 
@@ -85,14 +85,14 @@ def _dataset(
         own = list(dims.get(name) or [])
         own += [None] * (array.ndim - len(lead) - len(own))
         names = [d or f"{name}_dim_{i}" for i, d in enumerate(own[: array.ndim - len(lead)])]
-        if plain(name) in variables:
+        if without_slashes(name) in variables:
             raise ValueError(
                 f"Expected sites whose names differ in more than '/' and '.'; got {name!r} and"
                 " another one. Rename one of them in the model."
             )
-        variables[plain(name)] = (*lead, *map(plain, names)), array
+        variables[without_slashes(name)] = (*lead, *map(without_slashes, names)), array
     dataset = xr.Dataset({n: xr.Variable(d, v) for n, (d, v) in variables.items()})
-    coords = {plain(dimension): label for dimension, label in coords.items()}
+    coords = {without_slashes(dimension): label for dimension, label in coords.items()}
     labels = {str(d): coords.get(str(d), np.arange(n)) for d, n in dataset.sizes.items()}
     for name, label in labels.items():
         if len(label) != dataset.sizes[name]:
