@@ -20,7 +20,7 @@ from benchmarks.speed.report import RESULTS, environment, fields, path_of, write
 from benchmarks.speed.table import page, placed
 
 README = Path(__file__).parents[1] / "README.md"
-LIMIT = 600
+LIMIT = 900
 """Seconds after which a figure has failed."""
 
 

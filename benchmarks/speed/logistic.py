@@ -16,10 +16,10 @@ AT_ONCE = 100_000
 Data = tuple[jax.Array, jax.Array]
 
 
-def model(features: jax.Array, response: jax.Array) -> None:
+def model(features: jax.Array, response: jax.Array, batch: int = BATCH) -> None:
     """Logistic regression with a subsampled plate."""
     weights = _weights(features.shape[1])
-    with numpyro.plate("rows", len(features), subsample_size=BATCH) as index:
+    with numpyro.plate("rows", len(features), subsample_size=batch) as index:
         logits = features[index] @ weights
         numpyro.sample("response", dist.Bernoulli(logits=logits), obs=response[index])
 
