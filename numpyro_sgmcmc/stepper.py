@@ -8,7 +8,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.transition import Moved, Transition, Walker
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
@@ -29,14 +29,14 @@ class Stepper:
 
     def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
         """Return a Brownian increment at this temperature: a draw of N(0, T h I)."""
-        noise = threefry.normal(key, position.shape, position.dtype)
+        noise = random.normal(key, position.shape, position.dtype)
         return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
 
     def minibatch(self, key: jax.Array, count: jax.Array, state: Any) -> tuple[Minibatch, Any]:
         """Return the minibatch with number `count`, and the next state of the scheme."""
         key_density = None
         if self.is_random:
-            key, key_density = threefry.split(key)
+            key, key_density = random.split(key)
         if not self.plates:
             return Minibatch({}, key_density), state
         indices, state = self.scheme.draw(key, count, self.plates, state)

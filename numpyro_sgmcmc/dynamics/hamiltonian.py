@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 
 
@@ -76,7 +76,7 @@ class Hamiltonian(AbstractDynamics):
 
 def equilibrium_momentum(key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
     """Return a momentum ~ N(0, T I) of the position's shape and dtype."""
-    return sqrt(temperature) * threefry.normal(key, position.shape, position.dtype)
+    return sqrt(temperature) * random.normal(key, position.shape, position.dtype)
 
 
 def mean_square(momentum: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc.checks import check_callable, check_count, check_number
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.memory import Memory, memory_of
@@ -186,7 +186,7 @@ def _transition(
 ) -> tuple[SGMCMCState, Walker]:
     state, walker = carry
     count = state.i * num_steps + s
-    key, key_noise, key_batch = threefry.split(state.rng_key, 3)
+    key, key_noise, key_batch = random.split(state.rng_key, 3)
     step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
     minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
     increment = stepper.increment(key_noise, walker.position, step_size)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc.checks import check_instance
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
@@ -139,7 +139,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         state, levels, halfway = carry
         count = state.i * self.num_steps + s
         finest = 2 ** (self.levels - 1)
-        key, *keys = threefry.split(state.rng_key, 3 * finest)
+        key, *keys = random.split(state.rng_key, 3 * finest)
         position = levels[-1].walker.position
         h = jnp.asarray(stepper.step_size(count), position.dtype)
         # 1 + 2 + ... + finest minibatches, then the finest increments, whose sums the others take.

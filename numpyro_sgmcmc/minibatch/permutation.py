@@ -5,7 +5,7 @@ from math import isqrt
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 
 ROUNDS = 8
 
@@ -21,7 +21,7 @@ def permuted(key: jax.Array, size: int, places: jax.Array) -> jax.Array:
     """
     low = isqrt(size - 1) + 1 if size > 1 else 1
     high = -(-size // low)
-    keys = threefry.bits(key, (ROUNDS,))
+    keys = random.bits(key, (ROUNDS,))
 
     def network(place: jax.Array) -> jax.Array:
         left, right = place % low, place // low

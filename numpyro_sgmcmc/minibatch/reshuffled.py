@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.permutation import permuted
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
@@ -46,7 +46,7 @@ def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
     places = stream.place + places
     epochs = stream.epoch + places // size
     first = epochs[0]
-    keys = [threefry.fold_in(stream.key, epoch) for epoch in (first, first + 1)]
+    keys = [random.fold_in(stream.key, epoch) for epoch in (first, first + 1)]
     early, late = (permuted(key, size, places % size) for key in keys)
     return jnp.where(epochs == first, early, late)
 

@@ -5,7 +5,7 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 
 HALF = 16
 LOW = 0xFFFF
@@ -22,7 +22,7 @@ def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array
     it gives for more rows.
     """
     words = 1 if size <= FEW_ROWS else 2
-    return threefry.numbers(key, shape, partial(_row, size=size), words)
+    return random.numbers(key, shape, partial(_row, size=size), words)
 
 
 def _row(words: jax.Array, size: int) -> jax.Array:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 from numpyro_sgmcmc.types import Indices, Plate
@@ -57,13 +57,13 @@ class SharedMinibatch(AbstractMinibatch):
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> SharedState:
         """Return the scheme's first state and a key."""
-        key, key_scheme = threefry.split(key)
+        key, key_scheme = random.split(key)
         return SharedState(key, self.scheme.init(key_scheme, plates))
 
     def draw(
         self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: SharedState
     ) -> tuple[Indices, SharedState]:
         """Return the scheme's indices; the chain's own key is not used."""
-        mine, key_next = threefry.split(state.key)
+        mine, key_next = random.split(state.key)
         indices, inner = self.scheme.draw(mine, count, plates, state.inner)
         return indices, SharedState(key_next, inner)

@@ -6,7 +6,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.rows import uniform_rows
 from numpyro_sgmcmc.types import Indices, Plate
@@ -41,7 +41,7 @@ class UniformMinibatch(AbstractMinibatch):
 
 def split_by_plate(key: jax.Array, count: int) -> list[jax.Array]:
     """Return one key for each plate; a single plate takes the key as it is."""
-    return [key] if count == 1 else list(threefry.split(key, count))
+    return [key] if count == 1 else list(random.split(key, count))
 
 
 def _with_replacement(key: jax.Array, plate: Plate) -> jax.Array:
@@ -62,7 +62,7 @@ def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
         carry: tuple[jax.Array, jax.Array, jax.Array],
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         key, rows, clash = carry
-        key, subkey = threefry.split(key)
+        key, subkey = random.split(key)
         fresh = uniform_rows(subkey, (count,), size)
         rows = jnp.where(clash, fresh, rows)
         return key, rows, _later_copies(rows)

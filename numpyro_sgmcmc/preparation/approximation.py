@@ -10,7 +10,7 @@ import numpy as np
 import optax
 from jax.core import Tracer
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale, principal_axes
 from numpyro_sgmcmc.preparation.target import Target, View
@@ -42,7 +42,7 @@ class Approximation(NamedTuple):
     @partial(jax.jit, static_argnames=("count", "temperature"))
     def draw(self, key: jax.Array, count: int, temperature: float = 1.0) -> jax.Array:
         """Return draws (count, d), with the covariance times the temperature."""
-        noise = threefry.normal(key, (count, self.centre.size), self.centre.dtype)
+        noise = random.normal(key, (count, self.centre.size), self.centre.dtype)
         return self.at(sqrt(temperature) * noise)
 
     def at(self, y: jax.Array) -> jax.Array:
@@ -96,7 +96,7 @@ def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximatio
 
 def rises(view: View, mode: Mode, key: jax.Array) -> jax.Array:
     """Return how far U rises to draws of the Laplace approximation, over what it would."""
-    y = threefry.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
+    y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
     points = laplace(mode).at(y)
     found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
     return (found - mode.potential_energy) / (jnp.sum(y**2, axis=1) / 2)
@@ -110,8 +110,8 @@ def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.A
 
     def loss(params: tuple[jax.Array, jax.Array], key: jax.Array) -> jax.Array:
         centre, log_scale = params
-        key_batch, key_noise = threefry.split(key)
-        noise = threefry.normal(key_noise, (draws, centre.size), centre.dtype)
+        key_batch, key_noise = random.split(key)
+        noise = random.normal(key_noise, (draws, centre.size), centre.dtype)
         batch = view.draw(key_batch)
         points = centre + jnp.exp(log_scale) * noise
         energies = jax.vmap(lambda z: view.potential(z, batch))(points)
@@ -124,5 +124,5 @@ def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.A
 
     params = (start, jnp.full_like(start, jnp.log(SMALLEST_SCALE)))
     carry = (params, optimizer.init(params))
-    (params, _), _ = jax.lax.scan(body, carry, threefry.split(key, FIT_STEPS))
+    (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
     return params[0], jnp.exp(params[1])

@@ -7,7 +7,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
@@ -71,7 +71,7 @@ def _first_state(
     key: jax.Array,
     init_params: dict[str, Any] | None,
 ) -> tuple[SGMCMCState, jax.Array]:
-    own_key, key_start, key_aux, key_batch, key_check = threefry.split(key, 5)
+    own_key, key_start, key_aux, key_batch, key_check = random.split(key, 5)
     structure, tuned = view.structure, prepared.tuned
     position, finite = _start(view, options, prepared, key_start, key_check, init_params)
     dynamics = options.dynamics.with_friction(tuned.friction)

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner, Identity
 from numpyro_sgmcmc.preparation.approximation import Approximation, laplace
@@ -43,7 +43,7 @@ def complete(
         start: flat position; None where `needs_start` is false.
     """
     preconditioner = options.preconditioner or Identity()
-    key_points, key_noise, key_friction = threefry.keys_of(key_tune, 3)
+    key_points, key_noise, key_friction = random.keys_of(key_tune, 3)
     anchor: Anchor | None = None
     approximation, correction = None, None
     if _needs_anchor(options, gradient):

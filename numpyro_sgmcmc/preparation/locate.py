@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
@@ -47,7 +47,7 @@ def locate(
     Raises:
         ValueError: where U or its gradient is not finite at the point that was found.
     """
-    key_mode, key_check, key_fit = threefry.keys_of(key, 3)
+    key_mode, key_check, key_fit = random.keys_of(key, 3)
     if start is None:
         mode = find_anchor(target, key_mode, start, given)
         return Located(target.run(laplace_at, mode, brief=True), anchor_of(mode))

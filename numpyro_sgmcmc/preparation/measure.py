@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.target import View
@@ -46,7 +46,7 @@ def curvatures(
     that it starts from (Hutchinson).
     """
     tiny = jnp.finfo(position.dtype).tiny
-    key_signs, key_rows = threefry.split(key)
+    key_signs, key_rows = random.split(key)
     rows = view.many_rows(key_rows)
 
     def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
@@ -58,7 +58,7 @@ def curvatures(
         mean = jnp.where(count == 0, vector @ image, mean)
         return image / jnp.maximum(norm, tiny), norm, mean
 
-    signs = threefry.signs(key_signs, position.shape, position.dtype)
+    signs = random.signs(key_signs, position.shape, position.dtype)
     zero = jnp.zeros((), position.dtype)
     start = (signs / jnp.sqrt(position.size).astype(position.dtype), zero, zero)
     _, largest, mean = jax.lax.fori_loop(0, POWER_STEPS, body, start)
@@ -92,10 +92,10 @@ def gradient_noise(
             estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
             return preconditioner.transpose(estimate.gradient)
 
-        draws = jax.lax.map(draw, threefry.split(key, each), batch_size=NOISE_BATCH)
+        draws = jax.lax.map(draw, random.split(key, each), batch_size=NOISE_BATCH)
         return (draws - draws.mean(0)) / jnp.sqrt(len(points) * (each - 1.0))
 
-    inputs = (points, threefry.split(key, len(points)))
+    inputs = (points, random.split(key, len(points)))
     if is_dense:
 
         def add(total: jax.Array, one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import optax
 from jax.core import Tracer
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation.target import Target, View
 
 ADAM_STEPS = 2_000
@@ -83,10 +83,10 @@ def describe(target: Target, position: jax.Array) -> Mode:
 def _diagonal(view: View, position: jax.Array) -> Mode:
     # v * (H v) with random signs v has the diagonal of H as its mean.
     def probe(key: jax.Array) -> jax.Array:
-        signs = threefry.signs(key, position.shape, position.dtype)
+        signs = random.signs(key, position.shape, position.dtype)
         return signs * view.hessian_product(position, signs)
 
-    keys = threefry.split(jax.random.key(0), DIAGONAL_PROBES)
+    keys = random.split(jax.random.key(0), DIAGONAL_PROBES)
     diagonal = jax.lax.map(probe, keys).mean(0)
     return Mode(position, *view.value_and_grad(position), diagonal, jnp.asarray(jnp.inf))
 
@@ -110,7 +110,7 @@ def adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
         return (optax.apply_updates(position, update), state), None
 
     carry = (start, optimizer.init(start))
-    return jax.lax.scan(body, carry, threefry.split(key, ADAM_STEPS))[0][0]
+    return jax.lax.scan(body, carry, random.split(key, ADAM_STEPS))[0][0]
 
 
 def _lbfgs(view: View, start: jax.Array) -> jax.Array:

@@ -12,7 +12,7 @@ Each stage takes and returns immutable values:
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
@@ -43,7 +43,7 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
     if target.structure.dimension == 0:
         return nothing_to_sample(options)
     with concretely():
-        key_start, key_mode, key_tune = threefry.keys_of(jax.random.key(0), 3)
+        key_start, key_mode, key_tune = random.keys_of(jax.random.key(0), 3)
         gradients = candidate_gradients(options, target.structure)
         if options.step_size is not None:
             start = None

@@ -11,7 +11,7 @@ from numpyro import handlers
 from numpyro.distributions import biject_to
 from numpyro.infer import init_to_uniform
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.refusal import check_start
@@ -50,12 +50,12 @@ def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Arra
 
     def propose(key: jax.Array) -> jax.Array:
         if strategy is init_to_uniform:
-            return threefry.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
+            return random.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
         return ravel_pytree(_from_strategy(view, strategy, key))[0]
 
     def attempt(carry: tuple) -> tuple:
         key, _, _, tries = carry
-        key, key_start, key_batch = threefry.split(key, 3)
+        key, key_start, key_batch = random.split(key, 3)
         position = propose(key_start)
         return key, position, is_finite_start(view, key_batch, position), tries + 1
 
@@ -72,7 +72,7 @@ def is_finite_start(view: View, key: jax.Array, position: jax.Array) -> jax.Arra
 
 def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, jax.Array]:
     structure = view.structure
-    key_model, key_batch = threefry.split(key)
+    key_model, key_batch = random.split(key)
     model = with_minibatch(
         structure.model, structure.fixed, view.draw(key_batch).indices, key_model
     )

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, uniform_rows
 from numpyro_sgmcmc.model import (
@@ -178,19 +178,19 @@ class View:
     def draw(self, key: jax.Array) -> Minibatch:
         """Return an independent minibatch."""
         plates, is_random = self.structure.plates, self.structure.is_random
-        key, key_density = threefry.split(key) if is_random else (key, None)
+        key, key_density = random.split(key) if is_random else (key, None)
         first = partial(self.scheme.init, plates=plates)
         state: Any = jax.eval_shape(first, key)
         # Random numbers take long to compile: a scheme without a state needs no key for it.
         if jax.tree.leaves(state):
-            key, key_state = threefry.split(key)
+            key, key_state = random.split(key)
             state = first(key_state)
         indices, _ = self.scheme.draw(key, jnp.zeros((), jnp.int32), plates, state)
         return Minibatch(indices, key_density)
 
     def many_rows(self, key: jax.Array, rows: int = MANY_ROWS) -> Minibatch:
         """Return all rows of plates that have few, and a large sample of the others' rows."""
-        key_density, *keys = threefry.split(key, len(self.plates) + 1)
+        key_density, *keys = random.split(key, len(self.plates) + 1)
         indices = {}
         for group in self.structure.groups:
             most = int(rows ** (1 / len(group)))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax.core import Tracer
 
 from numpyro_sgmcmc.correction import AbstractCorrection, DiagonalCorrection
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
@@ -55,7 +55,7 @@ def tune(
         smallest_curvature: in the preconditioner's coordinates, where it is known.
         caution: multiplies the step size; below 1 where larger ones were seen to diverge.
     """
-    key_curvature, key_noise = threefry.keys_of(key, 2)
+    key_curvature, key_noise = random.keys_of(key, 2)
     temperature = options.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
     curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, brief=True)
@@ -109,7 +109,7 @@ def curvature_at(
     def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
         return curvatures(view, preconditioner, *inputs)
 
-    found = jax.lax.map(one, (points, threefry.split(key, len(points))))
+    found = jax.lax.map(one, (points, random.split(key, len(points))))
     finite = jnp.where(jnp.isfinite(found.largest), found.largest, 0.0)
     mean = jnp.where(jnp.isfinite(found.mean), found.mean, 0.0)
     return Curvature(jnp.max(finite), jnp.mean(mean))

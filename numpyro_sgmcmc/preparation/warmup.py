@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
@@ -59,7 +59,7 @@ def warm_up(
         dense = Dense(jnp.diag(approximation.spread.scale))
         approximation = approximation._replace(spread=dense)
     linear = given or approximation.spread
-    key_points, key_tune, key = threefry.keys_of(key, 3)
+    key_points, key_tune, key = random.keys_of(key, 3)
     draw, name = points_program(temperature)
     points, positions = target.run(draw, approximation, key_points, name=name, brief=True)
     caution = 1.0
@@ -74,7 +74,7 @@ def warm_up(
 
     adaptation = tuned_at(key_tune, points)
     for length in lengths:
-        key_window, key_tune, key = threefry.keys_of(key, 3)
+        key_window, key_tune, key = random.keys_of(key, 3)
         window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
         tuned = _tuned(adaptation, linear)
         seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
@@ -101,7 +101,7 @@ class Window:
     ) -> Seen:
         walkers, dimension = start.shape
         # Once for all: random numbers take long to compile.
-        keys_aux, keys_scheme, keys_steps = threefry.split(key, (3, walkers))
+        keys_aux, keys_scheme, keys_steps = random.split(key, (3, walkers))
         dynamics = self.dynamics.with_friction(tuned.friction)
         stepper = Stepper(
             potential=view.potential,
@@ -120,7 +120,7 @@ class Window:
         def step(
             position: jax.Array, aux: Any, scheme: Any, key: jax.Array, first: Any, count: jax.Array
         ) -> tuple[jax.Array, Any, Any, jax.Array, jax.Array]:
-            key, key_noise, key_batch = threefry.split(key, 3)
+            key, key_noise, key_batch = random.split(key, 3)
             walker = Walker(position, aux, state, tuned.preconditioner.init(position, 1.0))
             minibatch, scheme = stepper.minibatch(key_batch, count, scheme)
             increment = stepper.increment(key_noise, position, h)

@@ -8,7 +8,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import unconstrain_fn
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.model.handlers import with_minibatch
@@ -48,7 +48,7 @@ def gradients(
                 batch = view.many_rows(inputs[1], each)
                 return controlled_estimate(view.potential, inputs[0], batch, anchor).gradient
 
-            return jax.lax.map(one, (points, threefry.split(key, len(points))))
+            return jax.lax.map(one, (points, random.split(key, len(points))))
 
         found = target.run(controlled, key, points, anchor, name=view_key)
     return np.asarray(found, np.float64), rows <= each
@@ -78,7 +78,7 @@ def _sampled(view: View, key: jax.Array, points: jax.Array) -> jax.Array:
         estimate, _ = Plain().estimate(view.potential, inputs[0], view.many_rows(inputs[1]), ())
         return estimate.gradient
 
-    return jax.lax.map(one, (points, threefry.split(key, len(points))))
+    return jax.lax.map(one, (points, random.split(key, len(points))))
 
 
 def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels import base
@@ -83,7 +83,7 @@ def test_the_rewritten_steps_are_the_library_s_but_for_their_bugs():
     np.testing.assert_allclose(Hamiltonian(friction).step(*inputs), right, rtol=1e-6)
 
 
-def assert_no_key_is_used_twice(name, monkeypatch, split=threefry.split):
+def assert_no_key_is_used_twice(name, monkeypatch, split=random.split):
     """Reuse between noise and minibatch hardly shows in a law: watch the keys themselves."""
     exact, used = law.linear.posterior(*law.LOCATION), []
     kernel = make(name, law.BATCHED, anchor=law.theta_of(exact))
@@ -98,7 +98,7 @@ def assert_no_key_is_used_twice(name, monkeypatch, split=threefry.split):
 
     monkeypatch.setattr(Stepper, "increment", watched(bug.DRAW))
     monkeypatch.setattr(Stepper, "minibatch", watched(bug.BATCH))
-    monkeypatch.setattr(threefry, "split", split)
+    monkeypatch.setattr(random, "split", split)
     for _ in range(3):  # not compiled, so keys are numbers
         state = kernel.sample(state, law.LOCATION, {})
     assert len(used) >= 6
@@ -112,7 +112,7 @@ def test_no_key_is_used_twice(name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["SGLD", "SGRRLD"])
 def test_a_key_used_twice_is_noticed(name, monkeypatch):
-    split = threefry.split
+    split = random.split
     last_twice = lambda key, n=2: split(key, n)[jnp.minimum(jnp.arange(n), n - 2)]  # noqa: E731
     with pytest.raises(AssertionError, match="a key is used twice"):
         assert_no_key_is_used_twice(name, monkeypatch, last_twice)

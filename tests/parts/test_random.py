@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch import uniform_rows
 
 KEYS = {
@@ -22,7 +22,7 @@ every_key = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 
 def pairs(made, key):
     """What both libraries make of a key, in compiled programs."""
-    ours, theirs = (jax.jit(partial(made, lib))(key) for lib in (threefry, jax.random))
+    ours, theirs = (jax.jit(partial(made, lib))(key) for lib in (random, jax.random))
     return zip(ours, theirs, strict=True)
 
 
@@ -47,9 +47,9 @@ def test_keys_one_by_one(key):
     for num in (1, 3):
         theirs, compiled = (
             list(jax.random.split(key, num)),
-            jax.jit(threefry.keys_of, static_argnums=1),
+            jax.jit(random.keys_of, static_argnums=1),
         )
-        for keys in (threefry.keys_of(key, num), compiled(key, num)):
+        for keys in (random.keys_of(key, num), compiled(key, num)):
             for ours, reference in zip(keys, theirs, strict=True):
                 assert ours.dtype == reference.dtype and ours.shape == reference.shape
                 np.testing.assert_array_equal(words(ours), words(reference))
@@ -59,7 +59,7 @@ def test_keys_one_by_one_need_no_program():
     compiled = []
     note = lambda event, *_, **__: compiled.append(event)  # noqa: E731
     jax.monitoring.register_event_duration_secs_listener(note)
-    threefry.keys_of(KEYS["typed"], 4)
+    random.keys_of(KEYS["typed"], 4)
     jax.monitoring.clear_event_listeners()
     assert not compiled
 
@@ -67,8 +67,8 @@ def test_keys_one_by_one_need_no_program():
 @every_key
 def test_numbers_are_those_of_jax(key):
     def made(lib, key):
-        signs = lib.signs if lib is threefry else lib.rademacher
-        bits = lib.bits if lib is threefry else partial(lib.bits, dtype=jnp.uint32)
+        signs = lib.signs if lib is random else lib.rademacher
+        bits = lib.bits if lib is random else partial(lib.bits, dtype=jnp.uint32)
         found = [bits(key, shape) for shape in SHAPES]
         for dtype in (jnp.float32, jnp.bfloat16):
             for shape in SHAPES:
@@ -83,7 +83,7 @@ def test_numbers_are_those_of_jax(key):
 
 def test_many_numbers_are_those_of_jax():
     key, count = KEYS["typed"], 300_000
-    ours = jax.jit(lambda k: threefry.normal(k, (count,), jnp.float32))(key)
+    ours = jax.jit(lambda k: random.normal(k, (count,), jnp.float32))(key)
     theirs = jax.jit(lambda k: jax.random.normal(k, (count,)))(key)
     # The same uniform numbers; the inverse error function may be rounded otherwise where it is
     # fused with them.
@@ -94,9 +94,9 @@ def test_many_numbers_are_those_of_jax():
 def test_a_number_is_made_once_however_often_it_is_used(draw):
     """XLA would fuse the rounds into each use, to be computed and compiled as often."""
     draws = {
-        "normal": partial(threefry.normal, shape=(9,), dtype=jnp.float32),
-        "uniform": partial(threefry.uniform, shape=(9,), dtype=jnp.float32, minval=0.0, maxval=1.0),
-        "signs": partial(threefry.signs, shape=(9,), dtype=jnp.float32),
+        "normal": partial(random.normal, shape=(9,), dtype=jnp.float32),
+        "uniform": partial(random.uniform, shape=(9,), dtype=jnp.float32, minval=0.0, maxval=1.0),
+        "signs": partial(random.signs, shape=(9,), dtype=jnp.float32),
         "rows": partial(uniform_rows, shape=(9,), size=50),
     }
 
@@ -123,7 +123,7 @@ def test_keys_of_chains():
             second, (5,), jnp.float32, 0.0, 1.0
         )
 
-    ours, theirs = (jax.jit(jax.vmap(partial(made, lib)))(keys) for lib in (threefry, jax.random))
+    ours, theirs = (jax.jit(jax.vmap(partial(made, lib)))(keys) for lib in (random, jax.random))
     for mine, reference in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine, reference, rtol=1e-6, atol=0)
 
@@ -131,6 +131,6 @@ def test_keys_of_chains():
 def test_double_precision_is_left_to_jax():
     key = KEYS["typed"]
     with jax.enable_x64(True):
-        ours = threefry.normal(key, (3,), jnp.float64)
+        ours = random.normal(key, (3,), jnp.float64)
         np.testing.assert_array_equal(ours, jax.random.normal(key, (3,), jnp.float64))
         assert ours.dtype == jnp.float64
