@@ -21,24 +21,23 @@ def over_chains(advance: Callable[[Any], Any], state: Any, scheme: AbstractMinib
         return advance(state)
     if not scheme.is_shared:
         return jax.vmap(advance)(state)
-    chains = len(state.i)
-    axes = _replaced(type(state)(*[0] * len(state)), state, lambda _: None)
-    together = _replaced(state, state, lambda tree: jax.tree.map(lambda leaf: leaf[0], tree))
+    chains, axes = len(state.i), _axes(state)
+    together = _with_shared(state, lambda leaf: leaf[0])
     moved = jax.vmap(advance, in_axes=(axes,), out_axes=axes)(together)
-    return _replaced(
-        moved,
-        moved,
-        lambda tree: jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), tree),
-    )
+    return _with_shared(moved, lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)))
 
 
-def _replaced(target: Any, state: Any, change: Callable[[Any], Any]) -> Any:
-    """Return the target with what is shared, of `state`, changed."""
-    others = {}
-    for name in ("coarse", "middle"):  # Richardson-Romberg's other walkers
-        companion = getattr(state, name, None)
-        if isinstance(companion, Companion):
-            own = getattr(target, name)
-            own = own if isinstance(own, Companion) else Companion(0, 0, 0, 0)
-            others[name] = own._replace(minibatch=change(companion.minibatch))
-    return target._replace(i=change(state.i), minibatch=change(state.minibatch), **others)
+def _axes(state: Any) -> Any:
+    """Return the axes of a state's fields for `vmap`: none where chains share a field."""
+    companions = dict.fromkeys(state.companions, Companion(0, 0, 0, None))
+    return type(state)(*[0] * len(state))._replace(i=None, minibatch=None, **companions)
+
+
+def _with_shared(state: Any, change: Callable[[jax.Array], jax.Array]) -> Any:
+    """Return the state with the arrays that chains share changed."""
+    changed = lambda tree: jax.tree.map(change, tree)  # noqa: E731
+    companions = {
+        name: companion._replace(minibatch=changed(companion.minibatch))
+        for name, companion in state.companions.items()
+    }
+    return state._replace(i=change(state.i), minibatch=changed(state.minibatch), **companions)

@@ -48,6 +48,11 @@ class SGMCMCState(NamedTuple):
     given_keys: GivenKeys
     data: DataTag
 
+    @property
+    def companions(self) -> dict[str, "Companion"]:
+        """Other walkers by field: none."""
+        return {}
+
 
 class RichardsonRombergState(NamedTuple):
     """State of Richardson-Romberg's walkers: as `SGMCMCState`, of the finest one.
@@ -81,6 +86,12 @@ class RichardsonRombergState(NamedTuple):
     coarse: "Companion"
     z_middle: dict[str, jax.Array] | None = None
     middle: "Companion | None" = None
+
+    @property
+    def companions(self) -> dict[str, "Companion"]:
+        """What belongs to the other walkers, by field."""
+        middle = {} if self.middle is None else {"middle": self.middle}
+        return {"coarse": self.coarse, **middle}
 
 
 class Companion(NamedTuple):
