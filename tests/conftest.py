@@ -1,5 +1,6 @@
 """Settings that every test shares."""
 
+import ctypes
 import gc
 import os
 from pathlib import Path
@@ -14,17 +15,31 @@ import pytest
 
 MAX_MEMORY_MAPS = 30_000
 """A process may hold 65,530; beyond that a compilation dies with signal 11."""
+MAX_BYTES = 2_300_000_000
+"""Resident memory from which on compiled programs are dropped: two processes share a machine."""
+GROWTH = 400_000_000
+"""What must have come on top of what the last time left, or nothing would be won."""
+
+left = 0
 
 
 @pytest.fixture(autouse=True)
-def bounded_memory_maps():
-    """Drop compiled programs before they exhaust the process's memory maps."""
+def bounded_memory():
+    """Drop compiled programs before they exhaust the memory or the process's memory maps."""
+    global left
     yield
     maps = Path("/proc/self/maps")
     if not maps.exists():
         return
     with maps.open() as lines:
         count = sum(1 for _ in lines)
-    if count > MAX_MEMORY_MAPS:
+    if count > MAX_MEMORY_MAPS or resident() > max(MAX_BYTES, left + GROWTH):
         jax.clear_caches()
         gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)
+        left = resident()
+
+
+def resident() -> int:
+    """Return the bytes of memory that this process occupies."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
