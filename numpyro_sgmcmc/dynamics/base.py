@@ -18,13 +18,21 @@ class AbstractDynamics(ABC):
     Attributes:
         has_momentum: whether there is a kinetic temperature. A preconditioner that depends on the
             position needs dynamics without: its drift is that of Langevin dynamics.
+        bias_powers: the two lowest powers of h in the bias of the position's stationary
+            distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
         has_friction: whether `friction` is a parameter of these dynamics.
         friction: D, in 1 / time; None where it has not been chosen or does not exist.
     """
 
     has_momentum: ClassVar[bool] = False
+    bias_powers: ClassVar[tuple[int, int]] = (1, 2)
     has_friction: ClassVar[bool] = False
     friction: Any = None
+
+    @property
+    def order(self) -> int:
+        """The order in h of the position's stationary bias with exact gradients."""
+        return self.bias_powers[0]
 
     @property
     def needs_friction(self) -> bool:
@@ -69,7 +77,7 @@ class AbstractDynamics(ABC):
         """
 
     def linearised(self) -> "AbstractDynamics":
-        """Return the dynamics whose step is linear and has this one's law on a Gaussian."""
+        """Return dynamics with a linear step and the same stationary variance on a Gaussian."""
         return self
 
     def kinetic_temperature(self, aux: Any) -> jax.Array | None:

@@ -25,7 +25,7 @@ class Hamiltonian(AbstractDynamics):
 
     On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance of z is
     (1 + h V / (2 D)) / (lambda (1 - h^2 lambda / (4 - 2 D h))) for T = 1. So with exact gradients
-    the law of the position is of second order, though that of the momentum, of variance near
+    the position's distribution is of second order, though the momentum's, of variance near
     1 + D h / 2, is of first: for any U the scheme is conjugate to a symmetric one (half kick,
     drift, half kick, damp) with temperature and force both divided by 1 - D h / 2, which cancels in
     exp(-U / T). Gradient noise adds a first-order term. Stable for h^2 lambda < 4 - 2 D h.
@@ -39,6 +39,7 @@ class Hamiltonian(AbstractDynamics):
     friction: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
+    bias_powers: ClassVar[tuple[int, int]] = (2, 3)
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""

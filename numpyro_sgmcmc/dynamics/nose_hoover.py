@@ -55,6 +55,7 @@ class NoseHoover(AbstractDynamics):
     friction: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
+    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # a palindrome of exact flows: an even series
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Thermostat:
         """Return a momentum ~ N(0, T I) and the friction's mean without gradient noise, A."""
@@ -86,7 +87,7 @@ class NoseHoover(AbstractDynamics):
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def linearised(self) -> Splitting:
-        """Return the splitting of the same friction: its law where gradients have no noise."""
+        """Return the splitting of the same friction, alike on a Gaussian with exact gradients."""
         return Splitting(self.friction)
 
     def kinetic_temperature(self, aux: Thermostat) -> jax.Array:

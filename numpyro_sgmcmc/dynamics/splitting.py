@@ -44,6 +44,7 @@ class Splitting(AbstractDynamics):
     friction: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
+    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # a palindrome of exact flows: an even series
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""

@@ -2,6 +2,7 @@
 
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.extrapolated import SGRRHMC, SGRRLD
+from numpyro_sgmcmc.kernels.extrapolation import walker_coefficients
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.richardson_romberg import (
     AbstractRichardsonRomberg,
@@ -28,4 +29,5 @@ __all__ = [
     "NumPyroKernel",
     "RichardsonRomberg",
     "SGHMCSplit",
+    "walker_coefficients",
 ]

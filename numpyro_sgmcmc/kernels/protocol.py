@@ -51,6 +51,10 @@ class NumPyroKernel(MCMCKernel, ABC):
     def _advance(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
         """Return the state of one chain after one iteration."""
 
+    def coefficients(self, structure: Structure) -> tuple[float, ...]:
+        """Return what each walker counts in an estimate, the finest first; they sum to 1."""
+        return (1.0,)
+
     @property
     def sample_field(self) -> str:
         """The field of the state that holds the draws."""

@@ -12,6 +12,7 @@ from numpyro.util import is_prng_key
 from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.kernels.extrapolation import walker_coefficients
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.renewal import renewed
@@ -62,6 +63,12 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
     def memory(self) -> Memory:
         """What runs of this kernel, or of the one inside, made for their data."""
         return self.kernel.memory
+
+    def coefficients(self, structure: Structure) -> tuple[float, ...]:
+        """Return what each walker counts in an estimate, the finest first."""
+        has_gradient_noise = bool(structure.plates) or structure.is_random
+        powers = (1, 2) if has_gradient_noise else self.options.dynamics.bias_powers
+        return walker_coefficients(self.levels, powers)
 
     @property
     def default_fields(self) -> tuple[str, ...]:
@@ -222,15 +229,27 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
     combination 8/3 f(h / 4) - 2 f(h / 2) + 1/3 f(h) cancels both terms, so the bias is of third
     order in h. It costs 7/3 of two levels, and has a larger variance for runs of the same length.
 
-    References:
-        Durmus, Simsekli, Moulines, Badeau and Richard 2016, "Stochastic Gradient Richardson-Romberg
-        Markov Chain Monte Carlo",
-        https://papers.nips.cc/paper/2016/hash/03f544613917945245041ea1581df0c2-Abstract.html
+    These coefficients are those of gradient noise, whose leading error is h V / (2 D) (Langevin:
+    h V / 2) whatever the dynamics. Where gradients are exact, because the model has no subsampled
+    plate and its density is not random, they follow the dynamics' own bias:
+
+    | dynamics | bias | two levels | three levels |
+    |---|---|---|---|
+    | `Langevin`, or any with gradient noise | h, h^2 | 2, -1 | 8/3, -2, 1/3 |
+    | `Hamiltonian` (semi-implicit Euler) | h^2, h^3 | 4/3, -1/3 | 32/21, -12/21, 1/21 |
+    | `Splitting`, `NoseHoover` | h^2, h^4 | 4/3, -1/3 | 64/45, -20/45, 1/45 |
+
+    With gradient noise, 2 and -1 turn a second-order bias of c h^2 into -c h^2 / 2 at two levels.
 
     Args:
         kernel: any kernel of this package except another extrapolation, such as
             `SGLDFP(model, step_size)`. Its `num_steps` counts coarse steps.
         levels: number of step sizes, 2 or 3.
+
+    References:
+        Durmus, Simsekli, Moulines, Badeau and Richard 2016, "Stochastic Gradient Richardson-Romberg
+        Markov Chain Monte Carlo",
+        https://papers.nips.cc/paper/2016/hash/03f544613917945245041ea1581df0c2-Abstract.html
 
     Raises:
         TypeError: if `kernel` is not such a kernel.

@@ -32,7 +32,7 @@ def run_attributes(run: Run) -> dict[str, Any]:
         "model": _name_of(kernel.model),
         "kernel": type(kernel).__name__,
         **_parts(run),
-        **({"levels": kernel.levels} if kernel.levels > 1 else {}),
+        **_extrapolation(run),
         "temperature": options.temperature,
         "num_steps": options.num_steps,
         "subsample": ", ".join(f"{n}: {p.subsample_size} of {p.size}" for n, p in plates) or "none",
@@ -42,6 +42,13 @@ def run_attributes(run: Run) -> dict[str, Any]:
         **_cost(run),
         **_tuned(run),
     }
+
+
+def _extrapolation(run: Run) -> dict[str, Any]:
+    """Return the number of walkers and their coefficients, the finest first."""
+    if run.kernel.levels == 1:
+        return {}
+    return {"levels": run.kernel.levels, "extrapolation": list(run.coefficients)}
 
 
 def _parts(run: Run) -> dict[str, Any]:

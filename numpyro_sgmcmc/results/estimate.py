@@ -6,8 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from numpyro_sgmcmc.results.entries import weights_of
+from numpyro_sgmcmc.kernels import walker_coefficients
+from numpyro_sgmcmc.results.entries import attributes_of, weights_of
 from numpyro_sgmcmc.results.groups import group_names
+
+COARSER = ("posterior_middle", "posterior_coarse")
+"""Groups of the walkers with longer steps, the finer first."""
 
 
 class Estimate(NamedTuple):
@@ -28,9 +32,9 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
     With weights w_l (sample_stats `weight`, the time a draw stands for) it is
     sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (Chen, Ding and Carin
     2015, https://arxiv.org/abs/1610.06665, theorem 5) and the plain mean for a constant step size.
-    For Richardson-Romberg (Durmus et al. 2016, equation 6) f_l is
-    f(fine, halfway) + f(fine) - f(coarse); with three levels see
-    `RichardsonRomberg`.
+    For Richardson-Romberg (Durmus et al. 2016, equation 6) f_l is a combination of the walkers'
+    values, f(fine, halfway) + f(fine) - f(coarse) with gradient noise; `RichardsonRomberg` lists
+    the coefficients.
 
     The standard error comes from batch means over about sqrt(draws) consecutive draws of each
     chain: it includes autocorrelation shorter than that, not the kernel's bias.
@@ -79,16 +83,19 @@ def is_extrapolated(data: Any) -> bool:
 def coefficients(data: Any) -> dict[str, float]:
     """Return what each posterior group counts in an estimate.
 
-    For a bias c h + c' h^2 + ... of a walker at step h, two levels cancel c and three c' too; the
+    The coefficients are those that the run's kernel chose, an attribute of the data (see
+    `RichardsonRomberg`). Data without it are of runs whose coefficients cancelled h and h^2. The
     finest walker is seen twice, after each half of its steps.
     """
     if not is_extrapolated(data):
         return {"posterior": 1.0}
-    fine = ("posterior", "posterior_halfway")
-    if "posterior_middle" not in group_names(data):
-        return {**dict.fromkeys(fine, 1.0), "posterior_coarse": -1.0}
-    thirds = {**dict.fromkeys(fine, 4.0), "posterior_middle": -6.0, "posterior_coarse": 1.0}
-    return {group: value / 3 for group, value in thirds.items()}
+    coarser = [name for name in COARSER if name in group_names(data)]
+    chosen = attributes_of(data).get("extrapolation")
+    if chosen is None:
+        chosen = walker_coefficients(1 + len(coarser), (1, 2))
+    finest, *others = (float(value) for value in chosen)
+    fine = dict.fromkeys(("posterior", "posterior_halfway"), finest / 2)
+    return fine | dict(zip(coarser, others, strict=True))
 
 
 def extrapolated(data: Any, values_of: Callable[[str], Any]) -> Any:

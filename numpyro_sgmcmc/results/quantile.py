@@ -16,10 +16,10 @@ def quantile(
 ) -> Estimate:
     """Estimate posterior quantiles of a function, as `expectation` estimates its mean.
 
-    The distribution function at x is `expectation` of 1{f <= x}: weighted by step size, and for
-    Richardson-Romberg 1{fine <= x} twice less 1{coarse <= x}, whose bias is of second order too.
-    That can fall for want of draws; it is put in order before it is inverted, which only lessens
-    its error (Chernozhukov, Fernández-Val and Galichon, 2010).
+    The distribution function at x is `expectation` of 1{f <= x}: weighted by step size, and
+    extrapolated for Richardson-Romberg. With few draws an extrapolated distribution function need
+    not increase; its values are sorted before it is inverted, which never makes its error larger
+    (Chernozhukov, Fernández-Val and Galichon 2010, https://doi.org/10.3982/ECTA7880).
 
     The standard error s of the distribution function at the quantile, by batch means, is carried
     over: half the distance of the quantiles at p - s and p + s.
@@ -78,7 +78,7 @@ def interval(
     return quantile(data, fn, (tail, 1 - tail))
 
 
-class Law(NamedTuple):
+class Distribution(NamedTuple):
     """A distribution on the line: points in order, and how much of it lies below each."""
 
     points: np.ndarray
@@ -96,7 +96,9 @@ class Law(NamedTuple):
         return ends[:, np.argmin(ends[1] - ends[0])]
 
 
-def law_of(walkers: np.ndarray, factors: Sequence[float], weights: np.ndarray) -> Law:
+def distribution_of(
+    walkers: np.ndarray, factors: Sequence[float], weights: np.ndarray
+) -> Distribution:
     """Return the distribution of draws (walker, chain, draw).
 
     Factors say what each walker counts, 1 in all, and weights (chain, draw) what each draw does.
@@ -106,16 +108,18 @@ def law_of(walkers: np.ndarray, factors: Sequence[float], weights: np.ndarray) -
     reached = np.sort(np.cumsum(mass.reshape(-1)[order]))
     # A draw stands in the middle of its mass.
     middle = (reached + np.concatenate([[0.0], reached[:-1]])) / 2
-    return Law(walkers.reshape(-1)[order], middle)
+    return Distribution(walkers.reshape(-1)[order], middle)
 
 
 def column_quantiles(
     walkers: np.ndarray, factors: Sequence[float], weights: np.ndarray, wanted: np.ndarray
 ) -> Estimate:
     """Return quantiles of one number, walkers (walker, chain, draw), and their standard errors."""
-    law = law_of(walkers, factors, weights)
-    value = law.quantile(wanted)
+    combined = distribution_of(walkers, factors, weights)
+    value = combined.quantile(wanted)
     below = walkers[..., None] <= value
     share = weighted_mean(np.tensordot(np.asarray(factors), below, axes=1), weights)
-    ends = law.quantile(np.clip(np.stack([wanted - share.mcse, wanted + share.mcse]), 0.0, 1.0))
+    ends = combined.quantile(
+        np.clip(np.stack([wanted - share.mcse, wanted + share.mcse]), 0.0, 1.0)
+    )
     return Estimate(value, (ends[1] - ends[0]) / 2)

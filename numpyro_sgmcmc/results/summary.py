@@ -11,7 +11,7 @@ import xarray as xr
 from numpyro_sgmcmc.results.convert import warn_about_verdict
 from numpyro_sgmcmc.results.entries import Entry, draws_of, entries, label_of, weights_of
 from numpyro_sgmcmc.results.estimate import coefficients, is_extrapolated, weighted_mean
-from numpyro_sgmcmc.results.quantile import column_quantiles, law_of
+from numpyro_sgmcmc.results.quantile import column_quantiles, distribution_of
 
 
 def summary(data: Any, **options: Any) -> Any:
@@ -112,15 +112,17 @@ def _row(data: Any, entry: Entry, columns: list[str], probability: float) -> dic
     sd_error = spread.mcse / 2 / sd if sd > 0 else np.nan
     row = {"mean": mean.value, "mcse_mean": mean.mcse, "sd": sd, "mcse_sd": sd_error}
     if "median" in columns:
-        law = list(factors.values()), weights, np.array([0.5])
-        median = column_quantiles(walkers, *law)
+        half = list(factors.values()), weights, np.array([0.5])
+        median = column_quantiles(walkers, *half)
         row |= {"median": median.value[0], "mcse_median": median.mcse[0]}
-        row["mad"] = column_quantiles(np.abs(walkers - median.value[0]), *law).value[0]
+        row["mad"] = column_quantiles(np.abs(walkers - median.value[0]), *half).value[0]
     ends = [column for column in columns if column.startswith(("hdi", "eti"))]
     if ends:
-        law = law_of(walkers, list(factors.values()), weights)
+        distribution = distribution_of(walkers, list(factors.values()), weights)
         tail = (1 - probability) / 2
-        hdi = ends[0].startswith("hdi")
-        values = law.narrowest(probability) if hdi else law.quantile([tail, 1 - tail])
+        if ends[0].startswith("hdi"):
+            values = distribution.narrowest(probability)
+        else:
+            values = distribution.quantile([tail, 1 - tail])
         row |= dict(zip(ends, values, strict=True))
     return {name: float(value) for name, value in row.items() if name in columns}

@@ -53,6 +53,11 @@ class Run:
         return self.target.structure
 
     @property
+    def coefficients(self) -> tuple[float, ...]:
+        """What each walker counts in an estimate, the finest first."""
+        return self.kernel.coefficients(self.structure)
+
+    @property
     def is_vectorised(self) -> bool:
         """Whether the state has a leading axis of chains."""
         return np.ndim(self.state.i) == 1

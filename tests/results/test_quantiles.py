@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from numpyro_sgmcmc import SGRRLD, expectation, interval, quantile, summary
-from numpyro_sgmcmc.results.quantile import column_quantiles, law_of
+from numpyro_sgmcmc.results.quantile import column_quantiles, distribution_of
 from tests.results.gaussian import (
     DATA,
     MEAN,
@@ -32,13 +32,13 @@ def test_equal_weights_give_the_usual_quantiles():
 def test_a_weight_of_two_is_a_draw_seen_twice():
     rng = np.random.default_rng(0)
     values, weights = rng.normal(size=400), rng.integers(1, 4, 400)
-    law = law_of(values[None, None], [1.0], weights[None].astype(float))
+    found = distribution_of(values[None, None], [1.0], weights[None].astype(float))
     repeated = np.repeat(values, weights)
     # Between draws the two interpolate differently: by no more than to the next draw.
     for p in (0.05, 0.5, 0.95):
         low, high = np.quantile(repeated, [p - 3 / 800, p + 3 / 800])
-        assert low <= law.quantile(p) <= high
-    assert np.diff(law.narrowest(0.9)) <= np.diff(law.quantile([0.05, 0.95]))
+        assert low <= found.quantile(p) <= high
+    assert np.diff(found.narrowest(0.9)) <= np.diff(found.quantile([0.05, 0.95]))
 
 
 def test_standard_error_is_that_of_an_autoregression():
