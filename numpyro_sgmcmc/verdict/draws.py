@@ -13,9 +13,7 @@ from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.preparation import Target, View
-
-GRADIENT_ROWS = 2 * 10**7
-"""Gradients of single rows that a verdict may cost."""
+from numpyro_sgmcmc.verdict.thresholds import GRADIENT_ROWS
 
 
 def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
@@ -24,10 +22,8 @@ def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
     return np.asarray(target.run(_unconstrain, wanted), np.float64)
 
 
-def gradients(
-    target: Target, key: jax.Array, points: jax.Array, centre: jax.Array
-) -> tuple[np.ndarray, bool]:
-    """Return nearly exact gradients of U at points (n, d), and whether they are exact.
+def gradients(target: Target, key: jax.Array, points: jax.Array, centre: jax.Array) -> np.ndarray:
+    """Return nearly exact gradients of U at points (n, d).
 
     Of all rows where the budget allows; else of as many fresh rows for each point as it does, with
     the gradient at the centre as a control variate: unbiased, and of little noise.
@@ -38,10 +34,17 @@ def gradients(
     if rows <= each:
         found = target.run(_exact, points)
     elif structure.is_random:
-        found = target.run(_sampled, key, points, name=("sampled", each))
+
+        def sampled(view: View, key: jax.Array, points: jax.Array) -> jax.Array:
+            def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+                batch = view.many_rows(inputs[1], each)
+                return Plain().estimate(view.potential, inputs[0], batch, ())[0].gradient
+
+            return jax.lax.map(one, (points, random.split(key, len(points))))
+
+        found = target.run(sampled, key, points, name=("sampled", each))
     else:
         anchor = Anchor(centre, *target.run(_value_and_grad, centre))
-        view_key = ("controlled", min(each, rows))
 
         def controlled(view: View, key: jax.Array, points: jax.Array, anchor: Anchor) -> Any:
             def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
@@ -50,8 +53,8 @@ def gradients(
 
             return jax.lax.map(one, (points, random.split(key, len(points))))
 
-        found = target.run(controlled, key, points, anchor, name=view_key)
-    return np.asarray(found, np.float64), rows <= each
+        found = target.run(controlled, key, points, anchor, name=("controlled", each))
+    return np.asarray(found, np.float64)
 
 
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
@@ -71,14 +74,6 @@ def _exact(view: View, points: jax.Array) -> jax.Array:
         return jax.lax.map(lambda z: jax.grad(view.potential)(z, batch), points)
 
     return view.over(over)
-
-
-def _sampled(view: View, key: jax.Array, points: jax.Array) -> jax.Array:
-    def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        estimate, _ = Plain().estimate(view.potential, inputs[0], view.many_rows(inputs[1]), ())
-        return estimate.gradient
-
-    return jax.lax.map(one, (points, random.split(key, len(points))))
 
 
 def _value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:

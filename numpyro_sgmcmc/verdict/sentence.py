@@ -1,155 +1,176 @@
-"""One sentence: calibrated, or what is wrong and the number that mends it."""
+"""One sentence: the outcome, its cause, and the number that mends it."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
 import numpy as np
 
-SD_ERROR = 0.05
-"""Relative error of a standard deviation from which on a posterior is called wrong."""
-
-MEAN_ERROR = 0.1
-"""Error of a mean, in standard deviations, likewise."""
-
-EFFECTIVE_DRAWS = 400
-LARGEST_R_HAT = 1.02
-"""1.01 plus what an effective sample size of 400 leaves to chance."""
-
-COARSE = 2.0
-"""Times the step size that a warm-up would choose for the curvature: from there on the
-discretisation's error is no longer small, even where a Gaussian would not show it."""
-
-STANDARD_ERRORS = 3.0
-"""Monte Carlo standard errors that a measured error is allowed beyond those bounds."""
+from numpyro_sgmcmc.preparation.measure import DENSE_NOISE
+from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, more_draws
+from numpyro_sgmcmc.verdict.thresholds import (
+    EFFECTIVE_DRAWS,
+    LARGEST_R_HAT,
+    MEAN_TOLERANCE,
+    SD_TOLERANCE,
+)
 
 
-class Found(NamedTuple):
-    """What a sentence is made of; sites are named where they are the worst.
-
-    Attributes:
-        diverged: share of diverged iterations.
-        step_size: h in use.
-        largest_step_size: h that a warm-up would choose for the curvature; infinite if unknown.
-        noise: (site, relative inflation of the sd by gradient noise).
-        discretisation: (site, relative error of the sd by the step size).
-        inflation: (site, measured relative error of the sd, its standard error).
-        shift: (site, measured error of the mean in sd, its standard error).
-        ess: (site, effective sample size).
-        r_hat: (site, R-hat).
-        draws: draws in all.
-        batches: rows of a minibatch, by plate.
-        is_plain: whether the gradient is the plain one.
-        is_known: whether variances were compared coordinate by coordinate.
-    """
-
-    diverged: float
-    step_size: float
-    largest_step_size: float
-    noise: tuple[str, float]
-    discretisation: tuple[str, float]
-    inflation: tuple[str, float, float]
-    shift: tuple[str, float, float]
-    ess: tuple[str, float]
-    r_hat: tuple[str, float]
-    draws: int
-    batches: dict[str, Any]
-    is_plain: bool
-    is_known: bool
+def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> str:
+    """Return the outcome in words; the cause to mend first comes first."""
+    target = ""
+    if evidence.temperature != 1:
+        temperature = f"{evidence.temperature:g}"
+        target = f" (for exp(-U / T) at T = {temperature}, not for the posterior)"
+    if outcome is Outcome.CALIBRATED:
+        return f"{outcome.value}{target}: {_calibrated(evidence)}"
+    first, *others = (WORDS[cause](evidence) for cause in causes)
+    also = "".join(f" Also, {words}" for words in others[:1])
+    more = more_draws(evidence, outcome)
+    advice = "" if more is None else f" Take {more:,} more draws (in all chains together)."
+    return f"{outcome.value}{target}: {first}{also}{advice}"
 
 
-def judged(found: Found) -> tuple[bool, str]:
-    """Return whether a run is calibrated, and the sentence; the gravest cause comes first."""
-    for check in (_divergence, _noise, _discretisation, _coarse, _mixing, _measured):
-        fault = check(found)
-        if fault is not None:
-            return False, f"Not calibrated: {fault}"
-    sd, mean = found.inflation, found.shift
-    return True, (
-        f"Calibrated: the worst standard deviation is measured {100 * abs(sd[1]):.1f} % off (Monte"
-        f" Carlo error {100 * sd[2]:.1f} %), the worst mean {abs(mean[1]):.2f} standard deviations"
-        f" ({mean[2]:.2f}); smallest effective sample size {found.ess[1]:,.0f}."
-    )
-
-
-def _divergence(found: Found) -> str | None:
-    if found.diverged == 0:
-        return None
+def _calibrated(evidence: Evidence) -> str:
+    sd, mean = evidence.sd[1], evidence.mean[1]
     return (
-        f"{found.diverged:.1%} of iterations diverged. Use step_size={found.step_size / 4:.2g}"
-        " (a quarter), or step_size=None."
+        f"the worst standard deviation is measured {100 * abs(sd.error):.1f} % off (at most"
+        f" {100 * sd.upper:.1f} %), the worst mean {abs(mean.error):.2f} standard deviations (at"
+        f" most {mean.upper:.2f}); smallest effective sample size {evidence.ess[1]:,.0f}."
     )
 
 
-def _noise(found: Found) -> str | None:
-    site, error = found.noise
-    if not error > SD_ERROR:
-        return None
-    variance = (1 + error) ** 2 - 1
-    factor = variance / SD_ERROR  # to half of what is allowed
-    batch = ", ".join(
-        f"{min(plate.size, round(plate.subsample_size * factor)):,} of {plate.size:,}"
-        for plate in found.batches.values()
-    )
-    better = "gradient=FixedPoint(), " if found.is_plain else ""
+def _divergence(evidence: Evidence) -> str:
     return (
-        f"gradient noise inflates the standard deviation of {site!r} by"
-        f" {_percent(error)}. Use {better}step_size={found.step_size / factor:.2g},"
-        f' noise_correction="dense", or minibatches of {batch}.'
+        f"{evidence.diverged:.1%} of iterations diverged. Use"
+        f" step_size={evidence.step_size / 4:.2g} (a quarter), or step_size=None."
     )
 
 
-def _discretisation(found: Found) -> str | None:
-    site, error = found.discretisation
-    if not abs(error) > SD_ERROR:
-        return None
-    factor = 4.0 if not np.isfinite(error) else max(abs(error) / (SD_ERROR / 2), 2.0)
+def _noise(evidence: Evidence) -> str:
+    site, error = evidence.noise
+    variance = abs((1 + error) ** 2 - 1)
+    factor = max(variance / SD_TOLERANCE, 2.0)  # to half of what is allowed
+    remedies = [f"step_size={evidence.step_size / factor:.2g}"]
+    if evidence.has_plain_gradient and evidence.plates:
+        remedies.insert(0, "gradient=FixedPoint()")
+    if not evidence.has_correction and not evidence.is_extrapolated:
+        kind = "dense" if evidence.dimension <= DENSE_NOISE else "diagonal"
+        remedies.append(f'noise_correction="{kind}"')
+    if evidence.plates:
+        batches = (
+            f"{min(plate.size, round(plate.subsample_size * factor)):,} of {plate.size:,}"
+            for plate in evidence.plates.values()
+        )
+        remedies.append(f"minibatches of {', '.join(batches)}")
+    verb = "inflates" if error > 0 else "reduces"
+    return (
+        f"gradient noise {verb} the standard deviation of {site!r} by {_percent(abs(error))}. Use"
+        f" {_either(remedies)}."
+    )
+
+
+def _discretisation(evidence: Evidence) -> str:
+    site, error = evidence.discretisation
+    factor = 4.0 if not np.isfinite(error) else max(abs(error) / (SD_TOLERANCE / 2), 2.0)
     return (
         f"the step size changes the standard deviation of {site!r} by {_percent(error)}. Use"
-        f" step_size={found.step_size / factor:.2g}, a preconditioner, or step_size=None."
+        f" step_size={evidence.step_size / factor:.2g}, a preconditioner, or step_size=None."
     )
 
 
-def _coarse(found: Found) -> str | None:
-    if not found.step_size > COARSE * found.largest_step_size:
-        return None
+def _coarse(evidence: Evidence) -> str:
+    times = evidence.step_size / evidence.largest_step_size
     return (
-        f"step size {found.step_size:.2g} is {found.step_size / found.largest_step_size:.1f} times"
-        " the largest that the measured curvature allows, where errors beyond a Gaussian are not"
-        f" bounded. Use step_size={found.largest_step_size:.2g}, a preconditioner, or"
-        " step_size=None."
+        f"step size {evidence.step_size:.2g} is {times:.1f} times the largest at which the measured"
+        " curvature bounds errors beyond those of a Gaussian. Use"
+        f" step_size={evidence.largest_step_size / 2:.2g}, a preconditioner, or step_size=None."
     )
 
 
-def _mixing(found: Found) -> str | None:
-    site, r_hat = found.r_hat
-    few = found.ess[1] < EFFECTIVE_DRAWS
-    if not (few or r_hat > LARGEST_R_HAT or not np.isfinite(r_hat) or np.isnan(found.ess[1])):
-        return None
-    where = found.ess[0] if few else site
-    longer = max(2.0, 1.5 * EFFECTIVE_DRAWS / max(found.ess[1], 1.0))
+def _sd(evidence: Evidence) -> str:
+    worst = evidence.sd[0]
+    if worst.error == -1:
+        what = "has a negative extrapolated variance"
+    else:
+        what = f"is measured {_percent(worst.error)} off"
     return (
-        f"the chains are too short: smallest effective sample size {found.ess[1]:,.0f} (wanted"
-        f" {EFFECTIVE_DRAWS}), largest R-hat {r_hat:.3f} (wanted {LARGEST_R_HAT}), at {where!r}."
-        f" Take {longer:,.0f} times as many transitions (num_steps or num_samples)."
+        f"the standard deviation of {worst.site} {what} (Monte Carlo error"
+        f" {_percent(worst.standard_error)}), by Stein's identity. {_theory(evidence)} Use"
+        f" step_size={evidence.step_size / 3:.2g} or step_size=None, and a longer warm-up."
     )
 
 
-def _measured(found: Found) -> str | None:
-    site, error, mcse = found.inflation
-    if not abs(error) <= SD_ERROR + STANDARD_ERRORS * mcse:
-        what = "cannot be checked" if np.isnan(error) else f"is {_percent(error)} off"
+def _theory(evidence: Evidence) -> str:
+    noise, step = evidence.noise[1], evidence.discretisation[1]
+    if np.isnan(noise) or np.isnan(step):
+        return "Theory predicts no number for this kernel and model."
+    return (
+        f"Theory predicts at most {_percent(abs(noise))} from gradient noise and"
+        f" {_percent(abs(step))} from the step size, for a Gaussian."
+    )
+
+
+def _mean(evidence: Evidence) -> str:
+    worst = evidence.mean[0]
+    return (
+        f"the mean of {worst.site} is measured {worst.error:+.2f} standard deviations off (Monte"
+        f" Carlo error {worst.standard_error:.2f}), by Stein's identity: the chains have not"
+        " arrived, or the step size is too large. Use a longer warm-up, init_params nearer to the"
+        " posterior, or a smaller step size."
+    )
+
+
+def _short(evidence: Evidence) -> str:
+    site, r_hat = evidence.r_hat
+    few = evidence.ess[1] < EFFECTIVE_DRAWS
+    return (
+        f"the chains are too short: smallest effective sample size {evidence.ess[1]:,.0f} (wanted"
+        f" {EFFECTIVE_DRAWS}), largest R-hat {r_hat:.3f} (wanted {LARGEST_R_HAT}), at"
+        f" {evidence.ess[0] if few else site!r}."
+    )
+
+
+def _unchecked(evidence: Evidence) -> str:
+    assert evidence.unchecked is not None
+    site, why = evidence.unchecked
+    return f"the standard deviation of {site} cannot be checked, {why}."
+
+
+def _imprecise(evidence: Evidence) -> str:
+    sd, mean = evidence.sd[1], evidence.mean[1]
+    if not sd.upper <= SD_TOLERANCE:
         return (
-            f"the standard deviation of {site!r} {what}, by Stein's identity."
-            f" Use step_size={found.step_size / 3:.2g} or step_size=None, and a longer warm-up."
+            f"the standard deviation of {sd.site} is measured {_percent(sd.error)} off (Monte Carlo"
+            f" error {_percent(sd.standard_error)}) and may be {_percent(sd.upper)} off, more than"
+            f" {_percent(SD_TOLERANCE)}."
         )
-    site, error, mcse = found.shift
-    if found.is_known and not abs(error) <= MEAN_ERROR + STANDARD_ERRORS * mcse:
-        return (
-            f"the mean of {site!r} is {error:+.2f} standard deviations off, by Stein's identity:"
-            " the chain has not arrived. Use a longer warm-up, or init_params nearer to the"
-            " posterior."
-        )
-    return None
+    return (
+        f"the mean of {mean.site} is measured {mean.error:+.2f} standard deviations off (Monte"
+        f" Carlo error {mean.standard_error:.2f}) and may be {mean.upper:.2f} off, more than"
+        f" {MEAN_TOLERANCE}."
+    )
+
+
+WORDS: dict[Cause, Callable[[Evidence], str]] = {
+    Cause.DIVERGENCE: _divergence,
+    Cause.UNMIXED: _short,
+    Cause.NOISE: _noise,
+    Cause.DISCRETISATION: _discretisation,
+    Cause.COARSE: _coarse,
+    Cause.SD: _sd,
+    Cause.MEAN: _mean,
+    Cause.SHORT: _short,
+    Cause.UNCHECKED: _unchecked,
+    Cause.IMPRECISE: _imprecise,
+}
+
+
+def _either(remedies: list[str]) -> str:
+    *some, last = remedies
+    return f"{', '.join(some)}, or {last}" if some else last
 
 
 def _percent(error: float) -> str:
-    return "without bound" if not np.isfinite(error) else f"{100 * error:.0f} %"
+    if not np.isfinite(error):
+        return "without bound"
+    percent = 100 * error
+    return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"

@@ -1,4 +1,4 @@
-"""What theory says of a kernel's variances: the stationary law of its recursion on a Gaussian."""
+"""A kernel's stationary variance on a Gaussian, from its own linear recursion."""
 
 from functools import partial
 

@@ -1,0 +1,182 @@
+"""Three outcomes of a verdict: shown to be right, shown to be wrong, or not known yet."""
+
+from enum import Enum
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numpyro_sgmcmc.verdict.thresholds import (
+    COARSE,
+    EFFECTIVE_DRAWS,
+    FEW_EFFECTIVE_DRAWS,
+    LARGEST_R_HAT,
+    MEAN_TOLERANCE,
+    SD_TOLERANCE,
+    UNMIXED_R_HAT,
+)
+
+
+class Outcome(Enum):
+    """What is known of a run; the value is how its sentence begins."""
+
+    CALIBRATED = "Calibrated"
+    NOT_CALIBRATED = "Not calibrated"
+    NOT_KNOWN = "Not known yet"
+
+
+class Cause(Enum):
+    """Why a run is not called calibrated."""
+
+    DIVERGENCE = "divergence"
+    UNMIXED = "unmixed"
+    NOISE = "noise"
+    DISCRETISATION = "discretisation"
+    COARSE = "coarse"
+    SD = "sd"
+    MEAN = "mean"
+    SHORT = "short"
+    UNCHECKED = "unchecked"
+    IMPRECISE = "imprecise"
+
+
+class Worst(NamedTuple):
+    """The coordinate of a site that is measured worst.
+
+    Attributes:
+        site: its name.
+        error: of a standard deviation, relative, or of a mean, in standard deviations.
+        lower: bound of the modulus of the kernel's own error, all coordinates taken together.
+        upper: bound of the modulus of the reported estimate's error.
+        standard_error: Monte Carlo standard error of the reported estimate.
+    """
+
+    site: str
+    error: float
+    lower: float
+    upper: float
+    standard_error: float
+
+
+class Evidence(NamedTuple):
+    """What an outcome and its sentence depend on; sites are named where they are the worst.
+
+    Attributes:
+        diverged: share of diverged iterations.
+        step_size: h that the user sets.
+        largest_step_size: h from which on errors beyond a Gaussian are not bounded; infinite if
+            unknown.
+        noise: (site, relative error of the sd by gradient noise), predicted.
+        discretisation: (site, relative error of the sd by the step size), predicted.
+        sd: measured standard deviations, the worst by each of `Worst`'s bounds: lower, upper.
+        largest_sd_bias: bound of the kernel's own relative error of every standard deviation.
+        mean: measured means, likewise.
+        ess: (site, effective sample size).
+        r_hat: (site, R-hat).
+        draws: draws in all.
+        factor: times as many draws as would bound errors below the tolerances.
+        plates: subsampled plates.
+        has_plain_gradient: whether the gradient is the plain one.
+        has_correction: whether the noise correction is in use.
+        dimension: of the position.
+        temperature: T.
+        is_extrapolated: whether estimates are extrapolated.
+        unchecked: site that cannot be checked and why, None where all can be.
+    """
+
+    diverged: float
+    step_size: float
+    largest_step_size: float
+    noise: tuple[str, float]
+    discretisation: tuple[str, float]
+    sd: tuple[Worst, Worst]
+    largest_sd_bias: float
+    mean: tuple[Worst, Worst]
+    ess: tuple[str, float]
+    r_hat: tuple[str, float]
+    draws: int
+    factor: float
+    plates: dict[str, Any]
+    has_plain_gradient: bool
+    has_correction: bool
+    dimension: int
+    temperature: float
+    is_extrapolated: bool
+    unchecked: tuple[str, str] | None
+
+
+def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
+    """Return the outcome and its causes, the one to mend first in front.
+
+    A theory's prediction is no cause where measurement excludes it.
+    """
+    if evidence.diverged > 0:
+        return Outcome.NOT_CALIBRATED, [Cause.DIVERGENCE]
+    ess, r_hat = evidence.ess[1], evidence.r_hat[1]
+    if not (ess >= FEW_EFFECTIVE_DRAWS and r_hat <= UNMIXED_R_HAT):
+        return Outcome.NOT_KNOWN, [Cause.UNMIXED]
+    wrong = []
+    for cause, (_, error) in (
+        (Cause.NOISE, evidence.noise),
+        (Cause.DISCRETISATION, evidence.discretisation),
+    ):
+        if abs(error) > SD_TOLERANCE and not _is_excluded(error, evidence):
+            wrong.append(cause)
+    if evidence.step_size > evidence.largest_step_size:
+        wrong.append(Cause.COARSE)
+    if evidence.sd[0].lower > SD_TOLERANCE:
+        wrong.append(Cause.SD)
+    if evidence.mean[0].lower > MEAN_TOLERANCE:
+        wrong.append(Cause.MEAN)
+    if wrong:
+        return Outcome.NOT_CALIBRATED, wrong
+    if evidence.unchecked is not None:
+        return Outcome.NOT_KNOWN, [Cause.UNCHECKED]
+    if not (ess >= EFFECTIVE_DRAWS and r_hat <= LARGEST_R_HAT):
+        return Outcome.NOT_KNOWN, [Cause.SHORT]
+    if not (evidence.sd[1].upper <= SD_TOLERANCE and evidence.mean[1].upper <= MEAN_TOLERANCE):
+        return Outcome.NOT_KNOWN, [Cause.IMPRECISE]
+    return Outcome.CALIBRATED, []
+
+
+def more_draws(evidence: Evidence, outcome: Outcome) -> int | None:
+    """Return how many more draws are expected to decide, None where draws are not the remedy."""
+    if outcome is not Outcome.NOT_KNOWN:
+        return None
+    short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
+    measured = evidence.factor if np.isfinite(evidence.factor) else 1.0
+    factor = max(short if np.isfinite(short) else 2.0, measured, 1.5)
+    if evidence.r_hat[1] > LARGEST_R_HAT or np.isnan(evidence.r_hat[1]):
+        factor = max(factor, 2.0)
+    more = (factor - 1) * evidence.draws
+    digits = 10 ** max(len(str(int(more))) - 2, 0)
+    return ceil(more / digits) * digits
+
+
+def largest_sound_step(suggested: float, order: int, levels: int, tolerance: float) -> float:
+    """Return the step size from which on errors beyond a Gaussian are not bounded.
+
+    A warm-up's own choice changes a variance by `tolerance`; COARSE times that, by
+    E = COARSE^order tolerance. With several walkers the error of the coarsest, e, leaves about
+    e^levels in the extrapolated estimate, which may be E.
+
+    Args:
+        suggested: what a warm-up would choose for the curvature.
+        order: of the dynamics' bias.
+        levels: number of step sizes.
+        tolerance: relative error of a variance that a warm-up allows the step size.
+    """
+    allowed = (tolerance * COARSE**order) ** (1 / levels)
+    return suggested * (allowed / tolerance) ** (1 / order)
+
+
+def _is_excluded(error: float, evidence: Evidence) -> bool:
+    """Return whether measurement shows the estimates right, and excludes so large an error."""
+    return (
+        evidence.sd[1].upper <= SD_TOLERANCE
+        and evidence.mean[1].upper <= MEAN_TOLERANCE
+        and evidence.ess[1] >= EFFECTIVE_DRAWS
+        and evidence.unchecked is None
+        and bool(np.isfinite(error))
+        and abs(error) > evidence.largest_sd_bias
+    )

@@ -1,0 +1,72 @@
+"""Standard errors of averages over correlated draws, by batch means."""
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from numpyro_sgmcmc.verdict.thresholds import BATCHES
+
+
+class Batches(NamedTuple):
+    """Stretches of consecutive draws, which are nearly independent of each other.
+
+    Attributes:
+        membership: share of a batch's weight that each draw has, (batches, draws in all).
+        mass: each batch's share of all weight, (batches,).
+    """
+
+    membership: np.ndarray
+    mass: np.ndarray
+
+    def means(self, series: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+        """Return the batches' means (batches, d) of draws (n, d), or of those at some places."""
+        if places is None:
+            return self.membership @ series
+        some = self.membership[:, places]
+        total = some.sum(1, keepdims=True)
+        # A batch that holds none of the places takes part with the mean, which is 0.
+        return some @ series / np.where(total > 0, total, 1.0)
+
+    def standard_error(self, means: np.ndarray) -> np.ndarray:
+        """Return the standard error (d,) of the weighted average of batches' means."""
+        count = len(self.mass)
+        centred = self.mass[:, None] * (means - self.mass @ means)
+        return np.sqrt(count / (count - 1) * np.sum(centred**2, axis=0))
+
+    def standard_errors_for(self, probability: float) -> float:
+        """Return how many standard errors an average exceeds with this probability, either way."""
+        return student_quantile(1 - probability / 2, len(self.mass) - 1)
+
+
+def batches_of(weights: np.ndarray, is_together: bool) -> Batches:
+    """Return batches of draws with weights (chains, draws), flattened chain by chain.
+
+    Chains that go together, on shared minibatches, are batched by time: what they have in common
+    then is within a batch.
+    """
+    chains, draws = weights.shape
+    groups = 1 if is_together else chains
+    each = max(min(BATCHES // groups, draws // 2), 1 if groups > 1 else 2)
+    of_draw = np.minimum(np.arange(draws) * each // draws, each - 1)
+    first = np.zeros(chains, int) if is_together else np.arange(chains) * each
+    label = (first[:, None] + of_draw).reshape(-1)
+    flat = weights.reshape(-1) / weights.sum()
+    membership = np.where(label == np.arange(groups * each)[:, None], flat, 0.0)
+    mass = membership.sum(1)
+    return Batches(membership / mass[:, None], mass)
+
+
+def student_quantile(probability: float, degrees: int) -> float:
+    """Return a quantile of Student's t by its expansion about the normal one.
+
+    Abramowitz and Stegun (1964), 26.7.5.
+    """
+    z = NormalDist().inv_cdf(probability)
+    n = float(degrees)
+    return (
+        z
+        + (z**3 + z) / (4 * n)
+        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
+        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3)
+    )

@@ -1,0 +1,107 @@
+"""Bounds of measured errors, and how many draws would make them tight."""
+
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+
+from numpyro_sgmcmc.verdict.assessment import Worst
+from numpyro_sgmcmc.verdict.batches import Batches
+from numpyro_sgmcmc.verdict.measurement import Errors
+from numpyro_sgmcmc.verdict.thresholds import (
+    FALSE_ALARMS,
+    MEAN_TOLERANCE,
+    SD_TOLERANCE,
+    STANDARD_ERRORS,
+    UNSEEN_BIAS,
+)
+
+TOO_FAR_BY_CHANCE = 0.1
+"""Probability, over all coordinates, with which the number of draws that is advised is too low."""
+
+
+def as_sd(variance_error: np.ndarray) -> np.ndarray:
+    """Return the relative error of a standard deviation; -1 where the variance is negative."""
+    return np.sqrt(np.maximum(1 + variance_error, 0.0)) - 1
+
+
+def as_given(error: np.ndarray) -> np.ndarray:
+    """Return a mean's error as it is."""
+    return error
+
+
+def worst_pair(
+    errors: Errors,
+    batches: Batches,
+    name_of: Callable[[int], str],
+    scaled: Callable[[np.ndarray], np.ndarray],
+) -> tuple[Worst, Worst]:
+    """Return the coordinates with the largest lower and the largest upper bound of their error.
+
+    Args:
+        errors: by coordinate.
+        batches: behind their standard errors.
+        name_of: from a coordinate to its site.
+        scaled: from `errors` to what is bounded, monotone.
+    """
+    tests = 2 * len(errors.value)  # means and standard deviations
+    away = batches.standard_errors_for(FALSE_ALARMS / tests) * errors.monte_carlo
+    ends = scaled(errors.value - away), scaled(errors.value + away)
+    lower = np.where(ends[0] * ends[1] > 0, np.minimum(*np.abs(ends)), 0.0)
+    upper = np.maximum(
+        _largest(errors.value, errors.uncertainty, beyond(batches), scaled),
+        _largest(
+            errors.value, errors.monte_carlo, batches.standard_errors_for(2 * UNSEEN_BIAS), scaled
+        ),
+    )
+    found = []
+    for bound in (lower, upper):
+        at = int(np.argmax(np.where(np.isnan(bound), np.inf, bound)))
+        half = scaled(errors.value[at] + errors.monte_carlo[at]) - scaled(errors.value[at])
+        error = float(scaled(errors.value[at]))
+        found.append(Worst(name_of(at), error, float(lower[at]), float(upper[at]), float(half)))
+    return found[0], found[1]
+
+
+def largest_bias(errors: Errors, batches: Batches) -> float:
+    """Return a bound of the kernel's own relative error of every standard deviation."""
+    return float(np.max(_largest(errors.value, errors.monte_carlo, beyond(batches), as_sd)))
+
+
+def beyond(batches: Batches) -> float:
+    """Return how far out in Student's t is what STANDARD_ERRORS are in the normal distribution."""
+    return batches.standard_errors_for(2 * (1 - NormalDist().cdf(STANDARD_ERRORS)))
+
+
+def factor_needed(variance: Errors, mean: Errors, predicted: np.ndarray) -> float:
+    """Return how many times as many draws would bound all errors below the tolerances.
+
+    Standard errors fall with the root of the number of draws. What theory predicts of the
+    tolerance is not theirs, at most half of it.
+
+    Args:
+        variance: relative errors, (d,).
+        mean: in standard deviations, (d,).
+        predicted: relative errors of standard deviations, (d,), NaN where not known.
+    """
+    z = NormalDist().inv_cdf(1 - TOO_FAR_BY_CHANCE / (4 * len(predicted)))
+    left = SD_TOLERANCE - np.clip(np.abs(np.nan_to_num(predicted)), 0.0, SD_TOLERANCE / 2)
+    least = NormalDist().inv_cdf(1 - UNSEEN_BIAS)
+
+    def wide(errors: Errors) -> np.ndarray:
+        own = STANDARD_ERRORS * errors.uncertainty
+        return z * errors.monte_carlo + np.maximum(least * errors.monte_carlo, own)
+
+    ratios = np.concatenate([wide(variance) / 2 / left, wide(mean) / MEAN_TOLERANCE])
+    known = ratios[np.isfinite(ratios)]
+    return float(np.max(known) ** 2) if known.size else float("nan")
+
+
+def _largest(
+    value: np.ndarray,
+    standard_error: np.ndarray,
+    times: float,
+    scaled: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    away = times * standard_error
+    return np.maximum(np.abs(scaled(value - away)), np.abs(scaled(value + away)))

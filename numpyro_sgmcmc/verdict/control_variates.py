@@ -1,0 +1,67 @@
+"""The mean and variance that gradients at draws ask for, coordinate by coordinate."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+COLUMNS = 256
+"""Coordinates that are worked on at once."""
+
+
+class Asked(NamedTuple):
+    """Moments of the posterior in units in which the draws have mean 0 and variance 1.
+
+    Attributes:
+        mean: (d,).
+        square: second moment about 0, (d,).
+        mean_residual: what is left of the draws by the regression, (n, d); its average's standard
+            error is that of `mean`.
+        square_residual: likewise.
+    """
+
+    mean: np.ndarray
+    square: np.ndarray
+    mean_residual: np.ndarray
+    square_residual: np.ndarray
+
+
+def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> Asked:
+    """Return the posterior's moments by Stein's identity, with polynomials as control variates.
+
+    With x a standardised coordinate and s the derivative of U / T along a vector field of which x
+    is one coordinate, the posterior has E[phi(x) s - phi'(x)] = 0 for every phi. x and x^2 are
+    regressed on these functions for phi = 1, x, x^2 and x^3: the intercepts are the posterior's
+    moments, as exactly as the polynomials solve Stein's equation and whatever the distribution of
+    the draws is. On a Gaussian phi = 1 and x do so without error (Assaraf and Caffarel 1999; Mira,
+    Solgi and Imparato 2013, arXiv:1012.2983).
+
+    Args:
+        draws: x, (n, d).
+        slopes: s, (n, d).
+        weights: of the draws, (n,), with sum 1.
+    """
+    blocks = [
+        _block(draws[:, at : at + COLUMNS], slopes[:, at : at + COLUMNS], weights)
+        for at in range(0, draws.shape[1], COLUMNS)
+    ]
+    joined = [np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)]
+    return Asked(*joined)
+
+
+def _block(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
+    features = np.stack([np.ones_like(x), s, x * s - 1, x**2 * s - 2 * x, x**3 * s - 3 * x**2])
+    root = np.sqrt(weights)[:, None]
+    # (d, n, features): a regression for each coordinate, on features of unit length.
+    design = np.transpose(features * root, (2, 1, 0))
+    length = np.linalg.norm(design, axis=1, keepdims=True)
+    design = design / np.where(length > 0, length, 1.0)
+    targets = np.transpose(np.stack([x, x**2]) * root, (2, 1, 0))
+    across = np.transpose(design, (0, 2, 1))
+    inverse = np.linalg.pinv(across @ design, rcond=1e-12, hermitian=True)
+    coefficients = inverse @ (across @ targets)
+    residual = (targets - design @ coefficients) / root[None]
+    intercepts = coefficients[:, 0] / length[:, 0, :1]
+    # Fitted coefficients make residuals smaller than errors are.
+    lost = np.sqrt(len(x) / max(len(x) - len(features), 1))
+    mean, square = intercepts.T
+    return Asked(mean, square, lost * residual[..., 0].T, lost * residual[..., 1].T)

@@ -1,0 +1,74 @@
+"""Effective sample sizes and R-hat of each site, by ArviZ."""
+
+from typing import Any, NamedTuple
+
+import arviz as az
+import numpy as np
+
+
+class Convergence(NamedTuple):
+    """The worst of a site's entries.
+
+    Attributes:
+        ess_bulk: smallest effective sample size.
+        r_hat: largest rank-normalised R-hat; of the two halves where there is one chain.
+    """
+
+    ess_bulk: float
+    r_hat: float
+
+
+def convergence(
+    posterior: Any, names: list[str], weights: np.ndarray, is_together: bool
+) -> dict[str, Convergence]:
+    """Return each site's convergence.
+
+    Args:
+        posterior: constrained draws by site, (chain, draw, ...).
+        names: the sites.
+        weights: of the draws, (chain, draw). Draws of unequal weights count as
+            (sum w)^2 / sum w^2 of equal ones (Kish 1965).
+        is_together: whether chains share their minibatches, see `_shared_ess`.
+    """
+    share = weights.sum() ** 2 / (weights.size * np.sum(weights**2))
+    found = {}
+    for name in names:
+        array = np.asarray(posterior[name], np.float64)
+        columns = array.reshape(*array.shape[:2], -1)
+        each = [_one(columns[..., i], is_together) for i in range(columns.shape[-1])]
+        sizes, r_hats = np.array(each).T if each else ([np.nan], [np.nan])
+        found[name] = Convergence(float(np.min(sizes)) * share, float(np.max(r_hats)))
+    return found
+
+
+def kinetic_temperature(stats: Any) -> tuple[float, float]:
+    """Return the mean of p . p / d and its standard error, NaN without momentum."""
+    if "kinetic_temperature" not in stats:
+        return float("nan"), float("nan")
+    draws = np.asarray(stats["kinetic_temperature"], np.float64)
+    ess = float(np.asarray(az.ess(draws, method="mean")))
+    return float(draws.mean()), float(draws.std() / np.sqrt(max(ess, 1.0)))
+
+
+def _one(draws: np.ndarray, is_together: bool) -> tuple[float, float]:
+    # Entries that the support fixes (a Cholesky factor's upper triangle) do not move at all.
+    if np.ptp(draws) == 0:
+        return np.inf, 1.0
+    chains, length = draws.shape
+    halves = draws[:, : length // 2 * 2].reshape(2, -1) if chains == 1 else draws
+    # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ess, r_hat = az.ess(draws), az.rhat(halves)
+        ess = _shared_ess(draws) if is_together else float(np.asarray(ess))
+    return ess, float(np.asarray(r_hat))
+
+
+def _shared_ess(draws: np.ndarray) -> float:
+    """Return how many independent draws have a mean as precise as that of dependent chains.
+
+    The mean over chains, at each iteration, is one series: its variance holds whatever the chains
+    have in common.
+    """
+    mean = draws.mean(0)
+    alone = float(np.asarray(az.ess(mean[None], method="mean")))
+    return alone * draws.var() / mean.var()

@@ -1,0 +1,113 @@
+"""From errors by coordinate to what a verdict says of sites."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from numpyro_sgmcmc.gradient import Plain
+from numpyro_sgmcmc.preparation import TOLERANCE
+from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
+from numpyro_sgmcmc.verdict.bounds import as_given, as_sd, factor_needed, largest_bias, worst_pair
+from numpyro_sgmcmc.verdict.convergence import Convergence
+from numpyro_sgmcmc.verdict.findings import Findings
+from numpyro_sgmcmc.verdict.run import FinishedRun
+
+NameOf = Callable[[int], str]
+
+
+def evidence_of(
+    run: FinishedRun,
+    findings: Findings,
+    mixing: dict[str, Convergence],
+    diverged: float,
+    site_of: NameOf,
+) -> Evidence:
+    """Return what the outcome and its sentence depend on."""
+    dimension = len(findings.predicted.noise)
+
+    def name_of(at: int) -> str:
+        return (
+            repr(site_of(at))
+            if at < dimension
+            else "a direction in which coordinates vary together"
+        )
+
+    by_noise = as_sd(findings.predicted.noise)
+    if not run.has_independent_noise:  # within an epoch one minibatch's noise undoes another's
+        by_noise = np.zeros(dimension)
+    by_step = as_sd(findings.predicted.discretisation)
+    further = np.zeros(len(findings.variance.value) - dimension)
+    least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
+    most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
+    unchecked = findings.unchecked
+    return Evidence(
+        diverged=diverged,
+        step_size=run.step_size,
+        largest_step_size=_largest_step_size(run, findings.predicted.curvature),
+        noise=_worst(by_noise, site_of),
+        discretisation=_worst(by_step, site_of),
+        sd=worst_pair(findings.variance, findings.batches, name_of, as_sd),
+        largest_sd_bias=largest_bias(findings.variance, findings.batches),
+        mean=worst_pair(findings.mean, findings.batches, name_of, as_given),
+        ess=(least, mixing[least].ess_bulk),
+        r_hat=(most, mixing[most].r_hat),
+        draws=run.weights.size,
+        factor=factor_needed(
+            findings.variance, findings.mean, np.concatenate([by_noise + by_step, further])
+        ),
+        plates=run.target.structure.plates,
+        has_plain_gradient=isinstance(run.gradient, Plain),
+        has_correction=run.tuned.correction is not None,
+        dimension=dimension,
+        temperature=run.temperature,
+        is_extrapolated=len(run.walkers) > 1,
+        unchecked=None
+        if unchecked is None
+        else ("some site" if unchecked[0] is None else name_of(unchecked[0]), unchecked[1]),
+    )
+
+
+def site_table(findings: Findings, mixing: dict[str, Convergence], site_of: NameOf) -> pd.DataFrame:
+    """Return for each site the worst of its coordinates."""
+    dimension = len(findings.predicted.noise)
+    names = np.array([site_of(at) for at in range(dimension)])
+    columns: dict[str, Any] = {
+        "noise_inflation": as_sd(findings.predicted.noise),
+        "discretisation": as_sd(findings.predicted.discretisation),
+        "sd_error": as_sd(findings.variance.value[:dimension]),
+        "mean_shift": findings.mean.value[:dimension],
+    }
+    rows = {
+        name: mixing[name]._asdict() | {k: _largest(v[names == name]) for k, v in columns.items()}
+        for name in mixing
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def _largest_step_size(run: FinishedRun, curvature: float) -> float:
+    """Return the largest sound step of the coarsest walker, infinite where it is not known."""
+    if not np.isfinite(curvature):
+        return float("inf")
+    tolerance = TOLERANCE / 2
+    suggested = float(run.dynamics.largest_step_size(curvature, tolerance))
+    return largest_sound_step(suggested, run.dynamics.order, run.levels, tolerance)
+
+
+def _worst(errors: np.ndarray, site_of: NameOf) -> tuple[str, float]:
+    if np.isnan(errors).all():
+        return "", float("nan")
+    at = int(np.nanargmax(np.abs(errors)))
+    return site_of(at), float(errors[at])
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the value of largest modulus; NaN where any is not known."""
+    if not values.size or np.isnan(values).any():
+        return float("nan")
+    return float(values[np.argmax(np.abs(values))])
+
+
+def _or(value: float, otherwise: float) -> float:
+    return otherwise if np.isnan(value) else value

@@ -1,0 +1,108 @@
+"""Everything that theory and measurement say of a finished run."""
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.verdict.batches import Batches, batches_of
+from numpyro_sgmcmc.verdict.bootstrap import discrepancy
+from numpyro_sgmcmc.verdict.fields import Fields
+from numpyro_sgmcmc.verdict.measurement import (
+    Errors,
+    Sample,
+    is_dense,
+    measured,
+    samples_of,
+    spread,
+    unknown,
+)
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.softness import softest_directions, with_directions
+from numpyro_sgmcmc.verdict.tails import tail_indices
+from numpyro_sgmcmc.verdict.theory import Predicted, predicted
+from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_STEIN, HEAVIEST_TAIL
+
+
+class Findings(NamedTuple):
+    """What is known of a run's errors.
+
+    Attributes:
+        variance: of the reported variances, the coordinates' first, then those of directions.
+        mean: of the reported means, likewise.
+        predicted: by theory, of the coordinates.
+        batches: behind the standard errors.
+        unchecked: the first coordinate whose error cannot be checked and why, None where all can
+            be; the coordinate is None where no single one is meant.
+        discrepancy: kernel Stein discrepancy.
+        p_value: of that discrepancy.
+    """
+
+    variance: Errors
+    mean: Errors
+    predicted: Predicted
+    batches: Batches
+    unchecked: tuple[int | None, str] | None
+    discrepancy: float
+    p_value: float
+
+
+def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
+    """Return what theory and measurement say of a run."""
+    key_gradients, key_theory, key_soft = jax.random.split(key, 3)
+    dimension = run.walkers[0].draws.shape[2]
+    batches = batches_of(run.weights, run.is_together)
+    if not all(np.all(np.isfinite(walker.draws)) for walker in run.walkers):
+        # An underflow on the constrained space, say.
+        return _nothing(dimension, batches, "some draws are not finite numbers")
+    samples = samples_of(run, key_gradients)
+    if not all(np.all(np.isfinite(s.gradients)) for s in samples):
+        return _nothing(dimension, batches, "some gradients are not finite numbers")
+    if not all(np.all(s.scale > 0) for s in samples):
+        return _nothing(dimension, batches, "some coordinates did not move")
+    wide, unchecked = (run, samples), None
+    if not is_dense(run):
+        softest = softest_directions(run, samples[0], key_soft)
+        wide = with_directions(run, samples, softest.directions)
+        if not softest.are_all:
+            unchecked = None, "as too many coordinates depend on each other for so few draws"
+    found = measured(*wide, batches)
+    theory = predicted(run, found.fields[0], key_theory)
+    value, p_value = _discrepancy(samples[0], found.fields[0])
+    return Findings(
+        found.variance,
+        found.mean,
+        theory,
+        batches,
+        unchecked or _unchecked(run, found.variance),
+        value,
+        p_value,
+    )
+
+
+def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
+    nothing = np.full(dimension, np.nan)
+    theory = Predicted(nothing, nothing, np.nan, np.nan, None)
+    errors = unknown(dimension)
+    return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
+
+
+def _unchecked(run: FinishedRun, variance: Errors) -> tuple[int | None, str] | None:
+    dimension = run.walkers[0].draws.shape[2]
+    tails = tail_indices(run.walkers[0].draws.reshape(-1, dimension))
+    heavy = np.flatnonzero(tails > HEAVIEST_TAIL)
+    if heavy.size:
+        return int(heavy[0]), "as the tails are so heavy that a variance need not exist"
+    undefined = np.flatnonzero(~np.isfinite(variance.value))
+    if undefined.size:
+        at = int(undefined[0])
+        return at if at < dimension else None, "as Stein's identity asks for a negative variance"
+    return None
+
+
+def _discrepancy(sample: Sample, fields: Fields) -> tuple[float, float]:
+    places = spread(len(sample.draws), DRAWS_FOR_STEIN)
+    draws, gradients = sample.draws[places], sample.gradients[places]
+    if fields.root is None:
+        return discrepancy(draws / sample.scale, gradients * sample.scale)
+    return discrepancy(np.linalg.solve(fields.root, draws.T).T, gradients @ fields.root)

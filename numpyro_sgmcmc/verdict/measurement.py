@@ -1,0 +1,165 @@
+"""Errors of a run's reported means and standard deviations, measured by the model's gradients."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.verdict.batches import Batches
+from numpyro_sgmcmc.verdict.control_variates import asked_moments
+from numpyro_sgmcmc.verdict.draws import gradients
+from numpyro_sgmcmc.verdict.fields import Fields, dense_fields
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.thresholds import (
+    DENSE,
+    DRAWS_BY_DIMENSION,
+    GRADIENT_NUMBERS,
+    GRADIENT_POINTS,
+)
+
+
+class Errors(NamedTuple):
+    """Errors by coordinate, (d,); NaN where not known.
+
+    Attributes:
+        value: of the estimate that the run reports, its Monte Carlo error included: of a variance
+            relative to the posterior's, or of a mean in the posterior's standard deviations.
+        uncertainty: standard error of that measurement.
+        monte_carlo: standard error of `value` as a measurement of the kernel's bias, so with the
+            Monte Carlo error of the reported estimate.
+    """
+
+    value: np.ndarray
+    uncertainty: np.ndarray
+    monte_carlo: np.ndarray
+
+
+class Sample(NamedTuple):
+    """Draws with the gradients of U / T there, and the moments of all draws.
+
+    Attributes:
+        places: which of the flattened draws these are, (n,).
+        draws: about `mean`, (n, d).
+        gradients: (n, d).
+        mean: weighted, of all draws, (d,).
+        scale: standard deviations of all draws, (d,).
+    """
+
+    places: np.ndarray
+    draws: np.ndarray
+    gradients: np.ndarray
+    mean: np.ndarray
+    scale: np.ndarray
+
+
+class Measured(NamedTuple):
+    """What the gradients at the draws say.
+
+    Attributes:
+        variance: errors of the reported variances.
+        mean: errors of the reported means.
+        samples: of each walker.
+        fields: of each walker.
+    """
+
+    variance: Errors
+    mean: Errors
+    samples: list[Sample]
+    fields: list[Fields]
+
+
+def is_dense(run: FinishedRun) -> bool:
+    """Return whether there are few enough dimensions, and enough draws, for a covariance."""
+    chains, draws, dimension = run.walkers[0].draws.shape
+    return dimension <= DENSE and chains * draws >= DRAWS_BY_DIMENSION * dimension
+
+
+def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
+    """Return some draws of each walker, the same ones, with the gradients there."""
+    count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
+    wanted = max(GRADIENT_POINTS, 6 * dimension if is_dense(run) else 0)
+    places = spread(count, min(wanted, max(GRADIENT_NUMBERS // (dimension * len(run.walkers)), 2)))
+    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
+    weights = run.weights.reshape(-1) / run.weights.sum()
+    found, centre = [], None
+    for walker, key_walker in zip(
+        run.walkers, jax.random.split(key, len(run.walkers)), strict=True
+    ):
+        flat = walker.draws.reshape(count, dimension)
+        mean = weights @ flat
+        centre = jnp.asarray(mean, dtype) if centre is None else centre
+        slopes = gradients(run.target, key_walker, jnp.asarray(flat[places], dtype), centre)
+        scale = np.sqrt(weights @ (flat - mean) ** 2)
+        found.append(Sample(places, flat[places] - mean, slopes / run.temperature, mean, scale))
+    return found
+
+
+def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measured:
+    """Return the errors of the means and variances that a run reports.
+
+    Each coordinate's moments are compared with those that Stein's identity asks for (see
+    `asked_moments`), for each walker; what is reported is the sum of the walkers' averages times
+    their coefficients, and so is its error.
+    """
+    weights = run.weights.reshape(-1) / run.weights.sum()
+    fields = [
+        _fields(run, walker.draws, sample, weights) for walker, sample in _pairs(run, samples)
+    ]
+    centre = sum(w.coefficient * s.mean for w, s in _pairs(run, samples))
+    totals: dict[str, Any] = dict.fromkeys(("asked", "square", "mean", "spread"), 0.0)
+    series: dict[str, Any] = dict.fromkeys(("mean", "mean_asked", "square", "square_asked"), 0.0)
+    unit = samples[0].scale
+    for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
+        c, scale = walker.coefficient, sample.scale
+        own = weights[sample.places]
+        x = sample.draws / scale
+        asked = asked_moments(x, field.along(sample.gradients) * scale, own / own.sum())
+        flat = (walker.draws.reshape(len(weights), -1) - sample.mean) / scale
+        ratio = scale / unit
+        totals["mean"] += c * ratio * asked.mean
+        totals["asked"] += c * ratio**2 * (asked.square - asked.mean**2)
+        totals["square"] += c * ratio**2
+        totals["spread"] += c * ((sample.mean - centre) / unit) ** 2
+        series["mean"] += c * ratio * batches.means(flat)
+        series["mean_asked"] += c * ratio * batches.means(asked.mean_residual, sample.places)
+        series["square"] += c * ratio**2 * batches.means(flat**2 - 1)
+        series["square_asked"] += c * ratio**2 * batches.means(asked.square_residual, sample.places)
+    with np.errstate(all="ignore"):
+        asked_variance = np.where(totals["asked"] > 0, totals["asked"], np.nan)
+        sd = np.sqrt(asked_variance)
+        reported = totals["square"] + totals["spread"]
+        variance = Errors(
+            reported / asked_variance - 1,
+            batches.standard_error(series["square_asked"]) * np.abs(reported) / asked_variance**2,
+            batches.standard_error(series["square"] - series["square_asked"]) / asked_variance,
+        )
+        mean = Errors(
+            -totals["mean"] / sd,
+            batches.standard_error(series["mean_asked"]) / sd,
+            batches.standard_error(series["mean"] - series["mean_asked"]) / sd,
+        )
+    return Measured(variance, mean, samples, fields)
+
+
+def unknown(dimension: int) -> Errors:
+    """Return errors of which nothing is known."""
+    nothing = np.full(dimension, np.nan)
+    return Errors(nothing, nothing, nothing)
+
+
+def spread(length: int, count: int) -> np.ndarray:
+    """Return at most `count` places spread evenly over a length."""
+    return np.unique(np.linspace(0, length - 1, min(count, length)).round().astype(int))
+
+
+def _pairs(run: FinishedRun, samples: list[Sample]) -> list[tuple[Any, Sample]]:
+    return list(zip(run.walkers, samples, strict=True))
+
+
+def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:
+    if not is_dense(run):
+        return Fields(None, None)
+    centred = (draws.reshape(len(weights), -1) - sample.mean) * np.sqrt(weights)[:, None]
+    own = weights[sample.places]
+    return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own / own.sum())

@@ -1,0 +1,118 @@
+"""A finished run, as far as its bias is concerned."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.running import Run
+from numpyro_sgmcmc.state import Tuned
+from numpyro_sgmcmc.verdict.draws import unconstrained
+
+
+class Walker(NamedTuple):
+    """Draws at one step size, and what they count in the run's estimates.
+
+    Attributes:
+        coefficient: the weight of these draws' average; all coefficients sum to 1.
+        step_size: mean step size, weighted.
+        draws: unconstrained, (chains, draws, d).
+    """
+
+    coefficient: float
+    step_size: float
+    draws: np.ndarray
+
+
+class FinishedRun(NamedTuple):
+    """What a run's bias depends on.
+
+    Attributes:
+        target: the model bound to its data.
+        dynamics: with their friction.
+        gradient: the estimator.
+        anchor: its anchor, None without.
+        tuned: preconditioner and correction.
+        temperature: T.
+        walkers: the finest first; several for Richardson-Romberg, whose finest is there twice.
+        weights: of the draws, (chains, draws).
+        is_together: whether chains share their minibatches and so depend on each other.
+        has_independent_noise: whether a minibatch's gradient noise says nothing of the next one's.
+    """
+
+    target: Target
+    dynamics: AbstractDynamics
+    gradient: AbstractGradient
+    anchor: Anchor | None
+    tuned: Tuned
+    temperature: float
+    walkers: tuple[Walker, ...]
+    weights: np.ndarray
+    is_together: bool
+    has_independent_noise: bool
+
+    @property
+    def step_size(self) -> float:
+        """The step size that the user sets: the coarsest walker's."""
+        return max(walker.step_size for walker in self.walkers)
+
+    @property
+    def levels(self) -> int:
+        """The number of step sizes."""
+        return len({walker.step_size for walker in self.walkers})
+
+    @property
+    def has_gradient_noise(self) -> bool:
+        """Whether gradients are estimates."""
+        structure = self.target.structure
+        return bool(structure.plates) or structure.is_random
+
+
+def finished_run(run: Run) -> FinishedRun:
+    """Return what the bias of a run depends on."""
+    weights = np.asarray(run.statistics["weight"], np.float64)
+    steps = np.asarray(run.statistics["step_size"], np.float64)
+    step_size = float(np.average(steps, weights=weights))
+    rows = {name: np.asarray(run.draws[name]) for name in run.structure.prototype}
+    rows = {name: value.reshape(-1, *value.shape[2:]) for name, value in rows.items()}
+    draws = unconstrained(run.target, rows).reshape(*weights.shape, -1)
+    minibatch = run.options.minibatch
+    return FinishedRun(
+        target=run.target,
+        dynamics=run.dynamics,
+        gradient=run.tuned.gradient,
+        anchor=run.anchor,
+        tuned=run.tuned,
+        temperature=run.options.temperature,
+        walkers=_walkers(run, step_size, draws),
+        weights=weights,
+        is_together=minibatch.is_shared and run.is_vectorised,
+        has_independent_noise=minibatch.is_independent,
+    )
+
+
+def _walkers(run: Run, step_size: float, finest: np.ndarray) -> tuple[Walker, ...]:
+    """Return the finest walker after all and after half of its steps, then the coarser ones."""
+    levels = run.kernel.levels
+    if levels == 1:
+        return (Walker(1.0, step_size, finest),)
+    names = ("z_halfway", "z_middle", "z_coarse") if levels == 3 else ("z_halfway", "z_coarse")
+    half, *rest = (_raveled(run.fields[name], finest.shape) for name in names)
+    coefficient, *coarser = run.coefficients
+    finest_step = step_size / 2 ** (levels - 1)
+    return (
+        Walker(coefficient / 2, finest_step, finest),
+        Walker(coefficient / 2, finest_step, half),
+        *(
+            Walker(factor, finest_step * 2 ** (k + 1), draws)
+            for k, (factor, draws) in enumerate(zip(coarser, rest, strict=True))
+        ),
+    )
+
+
+def _raveled(sites: dict[str, Any], shape: tuple[int, ...]) -> np.ndarray:
+    """Return unconstrained draws by site, (chains, draws, ...), in the order of flat positions."""
+    parts = [np.asarray(sites[name], np.float64) for name in sorted(sites)]
+    return np.concatenate([p.reshape(*shape[:2], -1) for p in parts], axis=2)

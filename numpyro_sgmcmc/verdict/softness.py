@@ -1,0 +1,105 @@
+"""Directions that are wider than single coordinates show, in high dimension."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.verdict.measurement import Sample, spread
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.thresholds import (
+    DRAWS_FOR_CURVATURE,
+    LANCZOS_STEPS,
+    SOFT_CURVATURE,
+    SOFT_DIRECTIONS,
+)
+
+
+class Softest(NamedTuple):
+    """Directions of small curvature.
+
+    Attributes:
+        directions: unit vectors in units of each coordinate's standard deviation, (d, k).
+        are_all: whether there are no more of them than were found.
+    """
+
+    directions: np.ndarray
+    are_all: bool
+
+
+def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Softest:
+    """Return the directions of smallest curvature, by Lanczos' method.
+
+    The Hessian of U / T, its mean over some draws, in units in which each coordinate's draws have
+    variance 1. In coordinates that do not depend on each other it is the identity; where many
+    coordinates vary together, errors of their common part are a small part of what each
+    coordinate's own derivative shows.
+    """
+    flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
+    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
+    points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_CURVATURE)], dtype)
+
+    def product(view: View, points: jax.Array, vector: jax.Array, key: jax.Array) -> jax.Array:
+        rows = view.many_rows(key)
+        each = jax.lax.map(lambda z: view.hessian_product_over(z, vector, rows), points)
+        return each.mean(0)
+
+    def curved(vector: np.ndarray) -> np.ndarray:
+        moved = run.target.run(
+            product, points, jnp.asarray(sample.scale * vector, dtype), key, name="curved"
+        )
+        return sample.scale * np.asarray(moved, np.float64) / run.temperature
+
+    values, vectors = lanczos(curved, len(sample.scale))
+    if not np.all(np.isfinite(values)):
+        return Softest(np.zeros((len(sample.scale), 0)), False)
+    soft = values < SOFT_CURVATURE
+    kept = vectors[:, soft][:, :SOFT_DIRECTIONS]
+    return Softest(kept, int(soft.sum()) <= SOFT_DIRECTIONS)
+
+
+def lanczos(product: Any, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return Ritz values, in ascending order, and vectors (d, k) of a symmetric linear map."""
+    steps = min(LANCZOS_STEPS, dimension)
+    vector = np.random.default_rng(0).choice([-1.0, 1.0], dimension) / np.sqrt(dimension)
+    basis, images = [vector], []
+    while True:
+        images.append(product(basis[-1]))
+        rest = images[-1]
+        # Twice: once leaves rounding errors that grow.
+        for _ in range(2):
+            rest = rest - np.stack(basis, 1) @ (np.stack(basis) @ rest)
+        length = np.linalg.norm(rest)
+        # Finite precision of the map's images, float32 most often.
+        if len(basis) == steps or not length > 1e-4 * np.linalg.norm(images[-1]):
+            break
+        basis.append(rest / length)
+    space, moved = np.stack(basis, 1), np.stack(images, 1)
+    projected = space.T @ moved
+    if not np.all(np.isfinite(projected)):
+        return np.full(len(basis), np.nan), space
+    values, inner = np.linalg.eigh((projected + projected.T) / 2)
+    return values, space @ inner
+
+
+def with_directions(
+    run: FinishedRun, samples: list[Sample], directions: np.ndarray
+) -> tuple[FinishedRun, list[Sample]]:
+    """Return a run and its samples with positions along directions as further coordinates."""
+    unit = samples[0].scale
+
+    def along(draws: np.ndarray) -> np.ndarray:
+        return np.concatenate([draws, draws / unit @ directions], axis=-1)
+
+    weights = run.weights.reshape(-1) / run.weights.sum()
+    walkers = tuple(walker._replace(draws=along(walker.draws)) for walker in run.walkers)
+    found = []
+    for walker, sample in zip(walkers, samples, strict=True):
+        mean = along(sample.mean)
+        more = walker.draws.reshape(len(weights), -1)[:, len(unit) :] - mean[len(unit) :]
+        slopes = np.concatenate([sample.gradients, sample.gradients * unit @ directions], axis=1)
+        scale = np.concatenate([sample.scale, np.sqrt(weights @ more**2)])
+        found.append(Sample(sample.places, along(sample.draws), slopes, mean, scale))
+    return run._replace(walkers=walkers), found

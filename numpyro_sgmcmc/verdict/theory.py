@@ -1,0 +1,116 @@
+"""The errors of variances that theory predicts, from measured noise and curvature."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.preparation import curvatures, measured_noise
+from numpyro_sgmcmc.verdict.fields import Fields
+from numpyro_sgmcmc.verdict.measurement import spread
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.stationary import relative_variance
+from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE, DRAWS_FOR_NOISE
+
+
+class Predicted(NamedTuple):
+    """Relative errors of the variances that a run reports, (d,); NaN where not known.
+
+    Attributes:
+        noise: by gradient noise.
+        discretisation: by the step size.
+        largest_noise: largest eigenvalue V of the gradient noise in the preconditioner's
+            coordinates.
+        curvature: largest curvature there.
+        correction: V as a correction, None where there is no noise to measure.
+    """
+
+    noise: np.ndarray
+    discretisation: np.ndarray
+    largest_noise: float
+    curvature: float
+    correction: Any
+
+
+def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
+    """Return what theory predicts for the posterior that has these fields' covariance."""
+    key_noise, key_curvature = jax.random.split(key)
+    flat = run.walkers[0].draws.reshape(-1, run.walkers[0].draws.shape[2])
+    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
+    linear: Any = run.tuned.preconditioner
+    unknown = np.full(flat.shape[1], np.nan)
+    if not linear.is_constant:
+        return Predicted(unknown, unknown, np.nan, np.nan, None)
+    noise: Any = None
+    if run.has_gradient_noise:
+        points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_NOISE)], dtype)
+        noise = measured_noise(run.target, key_noise, run.gradient, linear, run.anchor, points)
+    largest = 0.0 if noise is None else float(noise.largest)
+    correction = None if noise is None else noise.correction
+    if fields.covariance is None:
+        points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_CURVATURE)], dtype)
+        stiffest = _largest_curvature(run, linear, points, key_curvature)
+        return Predicted(_heating(run, largest), unknown, largest, stiffest, correction)
+    s = np.asarray(jax.vmap(linear.apply)(jnp.eye(flat.shape[1], dtype=dtype)), np.float64).T
+    curvature, axes = np.linalg.eigh(s.T @ fields.curvature() @ s * run.temperature)
+    curvature = np.maximum(curvature, 1e-12 * curvature[-1])
+    smooth, noisy = _relative_variances(run, curvature, axes, correction)
+    exact = (s @ axes) ** 2 / curvature
+    with np.errstate(invalid="ignore"):
+        by_noise = exact @ (noisy - smooth) / exact.sum(1)
+        by_step = exact @ smooth / exact.sum(1) - 1
+    return Predicted(by_noise, by_step, largest, float(curvature[-1]), correction)
+
+
+def _relative_variances(
+    run: FinishedRun, curvature: np.ndarray, axes: np.ndarray, noise: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the reported variances over the exact ones, (d,), without gradient noise and with.
+
+    Infinite in the directions in which some walker's recursion does not settle.
+    """
+    silence = np.zeros_like(curvature)
+    v = silence if noise is None else _along(noise, axes) / run.temperature
+    known = silence if run.tuned.correction is None else _along(run.tuned.correction, axes)
+    dynamics = run.dynamics.linearised()
+    smooth = noisy = silence
+    for walker in run.walkers:
+        h, c = walker.step_size, walker.coefficient
+        one = relative_variance(dynamics, h, curvature, silence, silence)
+        other = relative_variance(dynamics, h, curvature, v, known)
+        settles = np.isfinite(one) & np.isfinite(smooth)
+        with np.errstate(invalid="ignore"):
+            smooth = np.where(settles, smooth + c * one, np.inf)
+            noisy = np.where(settles, noisy + c * other, np.inf)
+    return smooth, noisy
+
+
+def _heating(run: FinishedRun, largest: float) -> np.ndarray:
+    """Return the inflation by the largest noise, for every coordinate; unknown where corrected."""
+    everywhere = np.ones(run.walkers[0].draws.shape[2])
+    if run.tuned.correction is not None:
+        return np.nan * everywhere
+    noise = largest / run.temperature
+    return everywhere * sum(
+        w.coefficient * float(run.dynamics.heating(noise, w.step_size)) for w in run.walkers
+    )
+
+
+def _largest_curvature(run: FinishedRun, linear: Any, points: jax.Array, key: jax.Array) -> float:
+    def largest(view: Any, linear: Any, points: jax.Array, key: jax.Array) -> jax.Array:
+        keys = jax.random.split(key, len(points))
+        found = jax.lax.map(lambda one: curvatures(view, linear, *one).largest, (points, keys))
+        return jnp.max(found)
+
+    return float(run.target.run(largest, linear, points, key, name="largest curvature"))
+
+
+def _along(correction: Any, axes: np.ndarray) -> np.ndarray:
+    """Return the variances of a covariance along orthonormal axes."""
+    variances = np.asarray(correction.variances, np.float64)
+    if isinstance(correction, DiagonalCorrection):
+        return (axes**2).T @ variances
+    assert isinstance(correction, DenseCorrection)
+    return (axes.T @ np.asarray(correction.axes, np.float64)) ** 2 @ variances

@@ -1,0 +1,69 @@
+"""What a verdict asks of a run, and what it may cost: every threshold with its reason."""
+
+SD_TOLERANCE = 0.05
+"""Largest relative error of a standard deviation: what a warm-up allows its step size to cause."""
+
+MEAN_TOLERANCE = 0.1
+"""Largest error of a mean, in posterior standard deviations: it moves an interval by 5 % of its
+length."""
+
+EFFECTIVE_DRAWS = 400
+"""Smallest effective sample size: below it neither R-hat nor a standard error is reliable (Vehtari,
+Gelman, Simpson, Carpenter and Bürkner 2021, arXiv:1903.08008)."""
+
+LARGEST_R_HAT = 1.02
+"""1.01, as the same authors advise, plus what an effective sample size of 400 leaves to chance."""
+
+FEW_EFFECTIVE_DRAWS = 100
+UNMIXED_R_HAT = 1.1
+"""Below that effective sample size, or above that R-hat, noise and curvature were measured at draws
+that need not be the posterior's: too short a run is then named before any other cause."""
+
+COARSE = 2.0
+"""Times the step size that a warm-up would choose for the curvature: from there on the error of the
+step size is no longer small, even where a Gaussian would not show it."""
+
+STANDARD_ERRORS = 3.0
+"""Standard errors of the measured error of a reported estimate that must fit between it and the
+tolerance: one coordinate's error beyond the tolerance passes with probability 0.2 %. A run passes
+only if every coordinate does, so that many coordinates make it no more likely."""
+
+UNSEEN_BIAS = 0.05
+"""Probability with which a kernel whose own error is as large as a tolerance passes, its Monte
+Carlo error making up for it by chance: the level of a test of equivalence (Schuirmann 1987)."""
+
+FALSE_ALARMS = 0.01
+"""Probability that a run without bias is called wrong by measurement, over all its coordinates:
+Bonferroni's bound."""
+
+HEAVIEST_TAIL = 0.5
+"""Tail index from which on a distribution has no finite variance."""
+
+BATCHES = 32
+"""Batches of consecutive draws behind a standard error. From 400 effective draws on a batch then
+holds some 12 of them, so that batches are nearly independent."""
+
+DENSE = 500
+"""Up to this dimension the draws' whole covariance is used, given `DRAWS_BY_DIMENSION` d draws."""
+
+DRAWS_BY_DIMENSION = 4
+GRADIENT_POINTS = 2_000
+"""Draws at which the gradient is evaluated; in `DENSE` mode 6 d at least."""
+
+GRADIENT_NUMBERS = 2**26
+"""Entries of all gradients together that are kept in memory."""
+
+GRADIENT_ROWS = 2 * 10**7
+"""Gradients of single rows that a verdict may cost, for each walker."""
+
+DRAWS_FOR_NOISE = 32
+DRAWS_FOR_STEIN = 400
+DRAWS_FOR_CURVATURE = 4
+
+LANCZOS_STEPS = 40
+SOFT_CURVATURE = 0.5
+"""Curvature, in units in which every coordinate has variance 1, below which a direction is wider
+than coordinates one by one can show."""
+
+SOFT_DIRECTIONS = 8
+"""Directions of that kind that are tested; where there are more, coordinates cannot be checked."""
