@@ -9,6 +9,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from numpyro_sgmcmc import SGLD, Diagnosis
+from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict import diagnosis_of
 
 
@@ -42,13 +43,22 @@ def verdict(
     keys = jax.random.split(jax.random.key(0), chains)
     state = kernel.init(keys, 0, None, args, {})
     shape = (chains, length)
-    stats = {
+    fields = {
         "diverging": np.zeros(shape, bool),
         "step_size": np.full(shape, 1e-3),
         "weight": np.full(shape, 1e-3) if weights is None else weights,
     }
-    data = {"posterior": {site: draws} | (others or {}), "sample_stats": stats}
-    return diagnosis_of(kernel, state, data | {"walkers": walkers or {}})
+    run = Run(
+        kernel=kernel,
+        target=kernel.memory.target,
+        state=state,
+        draws={site: draws} | (others or {}),
+        fields=fields | (walkers or {}),
+        adaptation=None,
+        settings={},
+        wall_time=None,
+    )
+    return diagnosis_of(run)
 
 
 def independent(rng, shape, covariance=None):

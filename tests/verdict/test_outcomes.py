@@ -155,8 +155,8 @@ def extrapolated(kernel, fine, coarse, shape=(8, 5_000)):
     """The verdict on walkers of these exact variances, on one path."""
     path = np.random.default_rng(0).normal(size=shape)
     draws = {
-        "posterior_halfway": {"z": np.sqrt(fine) * np.roll(path, 1, axis=1)},
-        "posterior_coarse": {"z": np.sqrt(coarse) * path},
+        "z_halfway": {"z": np.sqrt(fine) * np.roll(path, 1, axis=1)},
+        "z_coarse": {"z": np.sqrt(coarse) * path},
     }
     return verdict(normal, (), np.sqrt(fine) * path, kernel=kernel, walkers=draws)
 
@@ -248,5 +248,5 @@ def test_random_densities_keep_to_the_budget_of_rows(monkeypatch):
     monkeypatch.setattr(verdict_draws.View, "many_rows", counted)
     monkeypatch.setattr(verdict_draws, "GRADIENT_ROWS", 500)
     points = jnp.zeros((10, 1))
-    verdict_draws.gradients(kernel.target, jax.random.key(0), points, points[0])
+    verdict_draws.gradients(kernel.memory.target, jax.random.key(0), points, points[0])
     assert seen == [50]
