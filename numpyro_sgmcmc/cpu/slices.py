@@ -1,11 +1,11 @@
-"""Rows that follow one another are sliced where a model gathers them.
+"""Slices instead of gathers where a minibatch's rows are neighbours.
 
-A model writes `features[index]`, which JAX compiles to a gather: number by number, each with its
-row looked up. A slice is a copy of memory. No index can tell JAX that its rows are neighbours, so
-it is the model's jaxpr that is read: what stands for a plate's index, and which gathers use it.
+A model writes `features[index]`, which JAX compiles to a gather: each number is fetched by itself,
+after its row is looked up. A slice is one copy of memory. An index cannot tell JAX that its rows
+are neighbours. The model's jaxpr is therefore searched for the gathers that use a plate's index.
 
-Only data themselves are sliced. What a model makes of them, `(features - mean)[index]`, JAX makes
-of the gathered rows alone; a branch that slices would need it of all rows, at every step.
+Only the data themselves are sliced. JAX computes `(features - mean)[index]` for the gathered rows
+alone, but a branch that slices would need `features - mean` for all rows at every step.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,21 +16,24 @@ import jax
 from jax.custom_batching import custom_vmap
 from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
 
+from numpyro_sgmcmc.cpu.gate import is_on
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 DATA, ROWS, NEVER = "data", "rows", "never"
-"""What a variable is: an array given, a plate's index, or "is the index negative"."""
+"""What a variable holds: a given array, a plate's index, or whether the index is negative."""
 
 
 def by_slices(potential: StochasticPotential) -> StochasticPotential:
-    """Return the same potential, faster where a minibatch's rows follow one another.
+    """Return the same potential, faster where a minibatch's rows are neighbours.
 
-    Rows must be r, r + 1, ..., which may go on at 0 after a plate's last row: such a block is
-    gathered. So is what is computed, and the rows of chains that are mapped, each of which has its
-    own. What an index is used for otherwise stays as it is.
+    The rows must be r, r + 1, ..., and may continue at 0 after a plate's last row. A block that
+    does so is gathered, as are computed arrays, and the rows of mapped chains that have their own.
+    Other uses of an index are not changed.
     """
 
     def faster(position: jax.Array, minibatch: Minibatch) -> jax.Array:
+        if not is_on():
+            return potential(position, minibatch)
         leaves, tree = jax.tree.flatten(minibatch)  # the indices, perhaps a key
         on_leaves = lambda z, *leaves: potential(z, jax.tree.unflatten(tree, leaves))  # noqa: E731
         closed = jax.make_jaxpr(on_leaves)(position, *leaves)
@@ -44,7 +47,7 @@ def by_slices(potential: StochasticPotential) -> StochasticPotential:
 def _rewritten(
     closed: ClosedJaxpr, kinds: Sequence[str | None]
 ) -> tuple[ClosedJaxpr, list[str | None]]:
-    """Return a jaxpr that slices, from the kinds of its inputs, and the kinds of its outputs."""
+    """Return a jaxpr with slices and the kinds of its outputs, given the kinds of its inputs."""
     jaxpr = closed.jaxpr
     known = dict.fromkeys(jaxpr.constvars, DATA) | dict(zip(jaxpr.invars, kinds, strict=True))
     kind_of = lambda v: DATA if isinstance(v, Literal) else known.get(v)  # noqa: E731
@@ -67,8 +70,8 @@ def _rewritten(
 def _kind(equation: Any, inputs: list[str | None]) -> str | None:
     """Return the kind of an equation's outputs.
 
-    On its way to a gather an index is compared with 0, exchanged where it is negative, and made a
-    column; `NEVER` says that it is not.
+    Before a gather JAX compares an index with 0, replaces it where it is negative, and makes it a
+    column. A plate's index is never negative (`NEVER`).
     """
     name, first = equation.primitive.name, inputs[:1]
     if first == [ROWS]:
@@ -84,7 +87,7 @@ def _kind(equation: Any, inputs: list[str | None]) -> str | None:
 
 
 def _exchanged(gather: Any) -> Any:
-    """Return an equation that slices where it can, if whole rows along one axis are gathered."""
+    """Return an equation that slices where possible if whole rows along one axis are gathered."""
     rows, numbers = gather.invars[0].aval.shape, gather.params["dimension_numbers"]
     if gather.invars[1].aval.ndim != 2 or len(numbers.start_index_map) != 1:
         return gather
@@ -107,7 +110,7 @@ def _fetch_along(axis: int, gathered: Callable) -> Callable:
     @custom_vmap
     def fetch(array: jax.Array, index: jax.Array) -> jax.Array:
         count, first, last = len(index), index[0, 0], index[-1, 0]
-        # Of an array with fewer rows than the plate a gather says more than a slice would.
+        # A gather clips or fills rows beyond the array's last one; a slice would shift the block.
         follow = (last - first == count - 1) & (last < array.shape[axis])
         sliced = lambda: jax.lax.dynamic_slice_in_dim(array, first, count, axis)  # noqa: E731
         return jax.lax.cond(follow, sliced, lambda: gathered(array, index))

@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from numpyro_sgmcmc.cpu import compiling
+from numpyro_sgmcmc.cpu import compiling, gate
 from numpyro_sgmcmc.cpu.compiling import BRIEF, FEW_NUMBERS, LIGHT, compiler_options
 
 KNOWN = {"xla_llvm_disable_expensive_passes": True}
@@ -48,3 +48,8 @@ def test_other_errors_of_the_compiler_are_not_hidden(light):
     light({"xla_llvm_disable_expensive_passes": "no such value"})
     with pytest.raises(jax.errors.JaxRuntimeError, match="no such value"):
         compiler_options(1, brief=True)
+
+
+def test_plain_jax_is_compiled_without_options(monkeypatch):
+    monkeypatch.setenv(gate.VARIABLE, "1")
+    assert compiler_options(1, brief=True) is None

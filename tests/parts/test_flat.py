@@ -8,8 +8,9 @@ import numpyro.distributions as dist
 import pytest
 from jax.flatten_util import ravel_pytree
 
+from numpyro_sgmcmc.cpu.assembly import MANY_NUMBERS
 from numpyro_sgmcmc.model import read_structure
-from numpyro_sgmcmc.model.flat import MANY_NUMBERS, flat_maps
+from numpyro_sgmcmc.model.flat import flat_maps
 
 SHAPES = {
     "0": (0,),

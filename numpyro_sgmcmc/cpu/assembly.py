@@ -1,0 +1,56 @@
+"""Long vectors that XLA on a CPU does not fuse with what follows them.
+
+A position or a gradient of a large model is put together from its sites. XLA would fuse this with
+the arithmetic that follows, random numbers included, and compute number by number. In a branch of
+its own it is a few copies of memory. The sites are written one after another, because XLA's
+concatenation looks up for each number which site it comes from.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.cpu.gate import is_on
+
+MANY_NUMBERS = 2**16
+"""From this size on, putting a vector together costs more than the arithmetic on it."""
+
+Ravel = Callable[[Any], jax.Array]
+Unravel = Callable[[jax.Array], Any]
+
+
+def in_a_branch(ravel: Ravel, unravel: Unravel, size: int, dtype: Any) -> tuple[Ravel, Unravel]:
+    """Return the same maps; vectors, and gradients through `unravel`, are made in a branch.
+
+    The branch is not taken where the first number is not finite. All numbers are NaN then, which
+    the kernels treat as they treat one such number.
+
+    Args:
+        ravel: from a pytree to a vector.
+        unravel: its inverse.
+        size: of the vector.
+        dtype: of the vector.
+    """
+    if size < MANY_NUMBERS:
+        return ravel, unravel
+
+    def together(values: Any) -> jax.Array:
+        whole, at = jnp.zeros(size, dtype), 0
+        for leaf in jax.tree.leaves(values):
+            whole = jax.lax.dynamic_update_slice(whole, jnp.ravel(leaf).astype(dtype), (at,))
+            at += leaf.size
+        return whole
+
+    def apart(values: Any) -> jax.Array:
+        first = next(jnp.ravel(leaf)[0] for leaf in jax.tree.leaves(values) if leaf.size)
+        broken = lambda _: jnp.full(size, jnp.nan, dtype)  # noqa: E731
+        return jax.lax.cond(jnp.isfinite(first), together, broken, values)
+
+    separate = jax.custom_vjp(unravel)
+    separate.defvjp(lambda position: (unravel(position), None), lambda _, back: (apart(back),))
+    return (
+        lambda values: apart(values) if is_on() else ravel(values),
+        lambda position: separate(position) if is_on() else unravel(position),
+    )

@@ -1,0 +1,25 @@
+"""The switch of everything in this folder."""
+
+import os
+
+import jax
+
+VARIABLE = "NUMPYRO_SGMCMC_PLAIN_JAX"
+"""Set to 1, this environment variable switches the folder off."""
+
+
+def is_on() -> bool:
+    """Return whether JAX computes on a CPU and plain JAX was not asked for.
+
+    It is called while JAX traces, so a program that is already compiled does not change.
+
+    Raises:
+        ValueError: if the environment variable is neither 0 nor 1.
+    """
+    value = os.environ.get(VARIABLE) or "0"
+    if value not in ("0", "1"):
+        raise ValueError(
+            f"Expected the environment variable {VARIABLE} to be 0 or 1; got {value!r}. Set it to 1"
+            " for plain JAX, or remove it."
+        )
+    return value == "0" and jax.default_backend() == "cpu"

@@ -1,0 +1,36 @@
+"""The rounds of Threefry-2x32, which JAX's default random numbers are made of.
+
+Source: J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC 2011,
+doi:10.1145/2063384.2063405), with 20 rounds.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
+GROUPS = 5
+"""Groups of four rounds; after each group the key is added."""
+PARITY = 0x1BD11BDA
+WORD = 32
+"""Bits of a word."""
+
+
+def hashed(key: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the two words that a key makes of each number below 2^32."""
+    return mixed(jax.random.key_data(key), count)
+
+
+def mixed(key: Any, count: Any) -> tuple[Any, Any]:
+    """Return the same from a key's two words, with JAX's arrays or with NumPy's."""
+    a, b = key
+    schedule = a, b, a ^ b ^ np.uint32(PARITY)
+    first, second = count * np.uint32(0) + a, count + b
+    for group in range(GROUPS):
+        for by in ROTATIONS[group % 2]:
+            first = first + second
+            second = first ^ (second << by | second >> (WORD - by))
+        first = first + schedule[(group + 1) % 3]
+        second = second + schedule[(group + 2) % 3] + np.uint32(group + 1)
+    return first, second

@@ -1,0 +1,134 @@
+"""The switch of the CPU folder, and that both of its positions give the same numbers."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import SGLD, SGRRLD, ContiguousMinibatch, FixedPoint, SGHMCSplit
+from numpyro_sgmcmc.cpu import gate, random, slices
+from numpyro_sgmcmc.cpu.assembly import MANY_NUMBERS
+from numpyro_sgmcmc.cpu.slices import by_slices
+from numpyro_sgmcmc.minibatch import uniform_rows
+from numpyro_sgmcmc.model.flat import flat_maps
+from numpyro_sgmcmc.types import Minibatch
+
+ROUNDING = 2e-5
+"""Of a draw relative to the largest one: a few roundings of 6e-8 a step, over 50 steps."""
+
+
+def model(x, y):
+    w = numpyro.sample("w", dist.Normal(0.0, 1.0).expand([3]).to_event(1))
+    with numpyro.plate("rows", len(x), subsample_size=8) as i:
+        numpyro.sample("y", dist.Normal(x[i] @ w, 1.0), obs=y[i])
+
+
+X = jax.random.normal(jax.random.key(0), (40, 3))
+Y = X @ jnp.array([1.0, -1.0, 0.5]) + jax.random.normal(jax.random.key(1), (40,))
+KERNELS = {
+    "slices": lambda: SGLD(model, 5e-3, minibatch=ContiguousMinibatch()),
+    "anchor": lambda: SGHMCSplit(model, 5e-2, friction=5.0, gradient=FixedPoint()),
+    "two walkers": lambda: SGRRLD(model, 5e-3),
+}
+
+
+@pytest.fixture
+def plain(monkeypatch):
+    """Return a function that asks for plain JAX, and makes the use of anything else an error."""
+
+    def forbidden(*_, **__):
+        raise AssertionError("not plain JAX")
+
+    def switch():
+        monkeypatch.setenv(gate.VARIABLE, "1")
+        for module, name in ((random, "hashed"), (random, "mixed"), (slices, "_rewritten")):
+            monkeypatch.setattr(module, name, forbidden)
+
+    return switch
+
+
+@pytest.mark.parametrize("value, on", [(None, True), ("", True), ("0", True), ("1", False)])
+def test_the_environment_variable(monkeypatch, value, on):
+    monkeypatch.delenv(gate.VARIABLE, raising=False)
+    if value is not None:
+        monkeypatch.setenv(gate.VARIABLE, value)
+    assert gate.is_on() is on
+
+
+def test_another_value_of_the_variable_is_an_error(monkeypatch):
+    monkeypatch.setenv(gate.VARIABLE, "yes")
+    with pytest.raises(ValueError, match="to be 0 or 1; got 'yes'"):
+        gate.is_on()
+
+
+def test_a_gpu_runs_plain_jax(monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    assert not gate.is_on()
+
+
+def drawn(key):
+    yield from random.split(key)
+    yield from random.keys_of(key, 3)
+    yield random.fold_in(key, jnp.asarray(5))
+    yield random.bits(key, (2, 5))
+    yield random.uniform(key, (5,), jnp.float32, -2.0, 2.0)
+    yield random.normal(key, (5,), jnp.float32)
+    yield random.signs(key, (5,), jnp.float32)
+    yield from (uniform_rows(key, (5,), size) for size in (40, 2**23))
+
+
+def test_random_numbers_agree_to_the_bit(plain):
+    found = lambda: jax.jit(lambda key: list(drawn(key)))(jax.random.PRNGKey(7))  # noqa: E731
+    ours, keys = found(), random.keys_of(jax.random.PRNGKey(7), 3)
+    plain()
+    jax.tree.map(np.testing.assert_array_equal, ours, found())
+    jax.tree.map(np.testing.assert_array_equal, keys, random.keys_of(jax.random.PRNGKey(7), 3))
+
+
+def test_slices_and_their_gradients_agree_to_the_bit(plain):
+    potential = lambda z, minibatch: jnp.sum((X[minibatch.indices["rows"]] @ z) ** 2)  # noqa: E731
+    minibatch = Minibatch({"rows": jnp.arange(8) + 3})
+    found = lambda: jax.jit(jax.value_and_grad(by_slices(potential)))(jnp.ones(3), minibatch)  # noqa: E731
+    ours = found()
+    plain()
+    jax.tree.map(np.testing.assert_array_equal, ours, found())
+
+
+def test_long_vectors_and_their_gradients_agree_to_the_bit(plain):
+    shapes = {"a": (), "b": (MANY_NUMBERS // 4, 4), "c": (3,)}
+    keys = jax.random.split(jax.random.key(0), len(shapes))
+    values = {n: jax.random.normal(k, s) for k, (n, s) in zip(keys, shapes.items(), strict=True)}
+    maps = flat_maps(values)
+    energy = lambda z: sum(jnp.sum(jnp.sin(x)) for x in maps.unravel(z).values())  # noqa: E731
+
+    def found():
+        position = jax.jit(lambda values: maps.ravel(values))(values)
+        return position, jax.jit(jax.grad(lambda z: energy(z)))(position)
+
+    def branches():
+        return str(jax.make_jaxpr(lambda values: maps.ravel(values))(values)).count("cond[")
+
+    ours, is_in_a_branch = found(), branches()
+    plain()
+    jax.tree.map(np.testing.assert_array_equal, ours, found())
+    assert (is_in_a_branch, branches()) == (1, 0)
+
+
+@pytest.mark.parametrize("make", KERNELS.values(), ids=KERNELS)
+def test_runs_agree(plain, make):
+    def run():
+        mcmc = MCMC(make(), num_warmup=0, num_samples=50, num_chains=2,
+                    chain_method="vectorized", progress_bar=False)  # fmt: skip
+        mcmc.run(jax.random.key(3), X, Y)
+        return mcmc.get_samples()["w"], mcmc.last_state.rng_key
+
+    draws, key = run()
+    plain()
+    plain_draws, plain_key = run()
+    scale = jnp.abs(draws).max()
+    np.testing.assert_allclose(plain_draws, draws, rtol=0, atol=ROUNDING * scale)
+    assert jnp.array_equal(*map(jax.random.key_data, (plain_key, key)))
+    assert jnp.std(draws) > 0.01
