@@ -14,10 +14,18 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
 class Squares(NamedTuple):
-    """Running mean V of the squared gradients, that of dV / dz (both (d,)), and T ()."""
+    """Running sums of a walker.
+
+    Attributes:
+        square: of the squared gradients, (d,).
+        slope: of their derivative with respect to the position, (d,).
+        weight: of ones, (): 1 - decay^n after n gradients.
+        temperature: T, ().
+    """
 
     square: jax.Array
     slope: jax.Array
+    weight: jax.Array
     temperature: jax.Array
 
 
@@ -25,23 +33,30 @@ class Squares(NamedTuple):
 @partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["decay", "damping"])
 @dataclass(frozen=True)
 class RMSProp(AbstractPreconditioner):
-    """S = diag(G)^(1/2), G = 1 / (damping + sqrt(V)), V a running mean of squared gradients.
+    """S = diag(G)^(1/2), G = w / (damping + sqrt(V / w)), V a running sum of squared gradients.
 
     For Langevin dynamics (Li et al. 2016, "Preconditioned stochastic gradient Langevin dynamics for
     deep neural networks"): dz = -G grad U dt + T div G dt + sqrt(2 T G) dW. With decay a, and g the
     gradient estimate,
 
-        V <- a V + (1 - a) g^2,    W <- a W + (1 - a) 2 g diag(grad g),
-        T div G = T dG/dV W = -T W / (2 sqrt(V) (damping + sqrt(V))^2).
+        V <- a V + (1 - a) g^2,    W <- a W + (1 - a) 2 g diag(grad g),    w <- a w + (1 - a),
+        T div G = T dG/dV W = -T W / (2 sqrt(V / w) (damping + sqrt(V / w))^2).
+
+    All start at 0, so w = 1 - a^n after n gradients, and V / w is their mean square without the
+    bias of the start. G grows with w to its full size over about 1 / (1 - a) transitions: the first
+    one, before there is a gradient, does not move, and those after it, where a mean of few squares
+    may be small by chance, move little. (V = 0 without w makes the first steps the largest of all,
+    1 / damping.) Then w is 1, and the stationary distribution does not depend on it.
 
     W is dV / dz for a walker that stays where it is, and diag(grad g) is estimated without bias by
     v (H_S v), with v the signs of the step's Brownian increment. (Their second moments are even in
     the increment and the displacement is odd, so reusing it leaves no correlation of first order.)
 
     First order in h at a fixed decay: V follows z with a lag of about h / (1 - a), which must be
-    short beside the walker's relaxation. Without the drift the law is wrong however small h is, as
-    G depends on z: the variance of a standard normal comes out at 1.2. V and W enter a step before
-    its own gradient does (Li et al. update first), as G and g of one minibatch are correlated.
+    short beside the walker's relaxation. Without the drift the distribution is wrong however small
+    h is, as G depends on z: the variance of a standard normal comes out at 1.2. V and W enter a
+    step before its own gradient does (Li et al. update first), as G and g of one minibatch are
+    correlated.
 
     Costs one Hessian-vector product a step. h has the units of z squared times a gradient's.
 
@@ -65,17 +80,18 @@ class RMSProp(AbstractPreconditioner):
         check_number("damping", self.damping)
 
     def init(self, position: jax.Array, temperature: float) -> Squares:
-        """Return V = W = 0: the first steps are the most damped ones, G = 1 / damping."""
+        """Return V = W = w = 0: without a gradient there is no step."""
         zero = jnp.zeros_like(position)
-        return Squares(zero, zero, jnp.asarray(temperature, position.dtype))
+        nothing = jnp.zeros((), position.dtype)
+        return Squares(zero, zero, nothing, jnp.asarray(temperature, position.dtype))
 
     def at(self, state: Squares) -> Diagonal:
         """Return diag(G)^(1/2)."""
-        return Diagonal(jnp.sqrt(1.0 / (self.damping + jnp.sqrt(state.square))))
+        return Diagonal(jnp.sqrt(state.weight / (self.damping + _root_mean_square(state))))
 
     def drift(self, state: Squares) -> jax.Array:
         """Return T div G."""
-        root = jnp.sqrt(state.square)
+        root = _root_mean_square(state)
         tiny = jnp.finfo(root.dtype).tiny
         inverse = jnp.where(root > 0, 1.0 / jnp.maximum(root, tiny), 0.0)
         return -state.temperature * state.slope * inverse / (2.0 * (self.damping + root) ** 2)
@@ -97,9 +113,15 @@ class RMSProp(AbstractPreconditioner):
         return Squares(
             keep * state.square + add * gradient**2,
             keep * state.slope + add * 2.0 * gradient * diagonal,
+            keep * state.weight + add,
             state.temperature,
         )
 
 
 def _at(potential: StochasticPotential, minibatch: Minibatch, position: jax.Array) -> jax.Array:
     return potential(position, minibatch)
+
+
+def _root_mean_square(state: Squares) -> jax.Array:
+    tiny = jnp.finfo(state.weight.dtype).tiny
+    return jnp.sqrt(state.square / jnp.maximum(state.weight, tiny))

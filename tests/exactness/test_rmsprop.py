@@ -7,15 +7,16 @@ false-failure rate 6e-5 a comparison, keys fixed.
 
 from functools import partial
 
+import arviz as az
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, RichardsonRomberg, RMSProp, SGHMCSplit
-from numpyro_sgmcmc.preconditioner.rmsprop import Squares
 from numpyro_sgmcmc.types import Minibatch
 from tests.exactness.simulate import around, simulate
 from tests.oracles import linear
@@ -85,9 +86,46 @@ def test_drift_is_the_divergence():
     z = jnp.array([0.8, -1.1])
     states = [follow(z, sign) for sign in signs]
     slope = jnp.stack([state.slope for state in states]).mean(0)
-    state = Squares(states[0].square, slope, states[0].temperature)
+    state = states[0]._replace(slope=slope)
     expected = 0.5 * jnp.diag(jax.jacfwd(precision)(z))
     np.testing.assert_allclose(scheme.drift(state), expected, rtol=1e-5)
+
+
+def test_of_equal_gradients_the_mean_square_is_exact_from_the_first_on():
+    """G_n = (1 - a^n) / (damping + |g|): nothing before a gradient, then without a start's bias."""
+    scheme, slope = RMSProp(0.9, 2.0), jnp.array([3.0, -500.0])
+    state = scheme.init(jnp.zeros(2), 1.0)
+    for n in range(5):
+        expected = (1 - 0.9**n) / (2.0 + np.abs(slope))
+        np.testing.assert_allclose(scheme.at(state).scale ** 2, expected, rtol=1e-5)
+        assert np.isfinite(scheme.drift(state)).all()
+        state = scheme.update(
+            state, lambda z, _: slope @ z, jnp.zeros(2), Minibatch({}), slope, jnp.ones(2)
+        )
+
+
+def test_tall_data_from_a_default_start():
+    """Minibatches of 100 of 5,000 rows, gradients of the order of 10^4 at the start."""
+    rng = np.random.default_rng(0)
+    design = rng.normal(size=(5_000, 1, 2)) * np.array([1.0, 3.0])
+    rows = design @ np.array([0.5, -0.2]) + rng.normal(size=(5_000, 1))
+    exact = linear.posterior(design, rows, np.ones(1))
+    kernel = SGLD(linear.model, 0.01, preconditioner=RMSProp())
+    mcmc = MCMC(
+        kernel,
+        num_warmup=2_000,
+        num_samples=4_000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(0), *(jnp.asarray(x, jnp.float32) for x in (design, rows, [1.0])), 100)
+    draws = np.asarray(mcmc.get_samples(group_by_chain=True)["theta"], np.float64)
+    deviation = draws.std((0, 1))  # gradient noise widens it, but does not move the mean
+    for place, mode in enumerate(exact.mode):
+        ess = float(np.asarray(az.ess(draws[..., place])))
+        assert ess > 100  # 4 where the first steps are the largest
+        assert abs(draws[..., place].mean() - mode) < Z * deviation[place] / np.sqrt(ess)
 
 
 def test_what_it_cannot_serve():
