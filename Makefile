@@ -1,10 +1,12 @@
 # Needs only make and a Python with venv.
 #   make test VENV=.venv3.12 PYTHON=python3.12    the tests with another Python
+#   make test TESTS="tests/results tests/models" the tests in some folders
 #   make test ARGS="-k splitting -m 'not slow'"   more arguments for pytest
 
 PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
+TESTS ?= tests
 ARGS ?=
 
 BIN := $(VENV)/bin
@@ -51,8 +53,8 @@ test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(BRIEFLY)') && \
-	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) -m "not slow and not papers and not long"
-	@$(PYTEST) -m slow
+	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) $(TESTS) -m "not slow and not papers and not long"
+	@$(PYTEST) $(TESTS) -m slow || test $$? -eq 5 # folders without slow tests are fine
 else
 	@$(PYTEST) $(ARGS)
 endif
