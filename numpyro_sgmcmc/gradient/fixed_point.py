@@ -41,6 +41,14 @@ class FixedPoint(AbstractGradient):
                 f" find one; got {type(self.anchor).__name__}."
             )
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other has the same anchor, by identity: it may hold arrays."""
+        return isinstance(other, FixedPoint) and self.anchor is other.anchor
+
+    def __hash__(self) -> int:
+        """Return a hash that agrees with equality."""
+        return hash((FixedPoint, id(self.anchor)))
+
     def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Anchor:
         """Return the anchor, which never changes."""
         assert anchor is not None

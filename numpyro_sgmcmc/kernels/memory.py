@@ -32,7 +32,7 @@ KEPT = 8
 class Memory:
     """Targets and prepared numbers by the content of the data that they were made for.
 
-    Nothing here decides what a run draws: whatever is looked up would be made anew the same.
+    A lookup only saves time: without it the same values would be made again.
     """
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
     """Return what a run starts from: anchor, numbers and approximation.
 
     Fixed keys are used. The result depends on model, data, options and the length of the warm-up
-    alone, so that all chains share it, whatever the `chain_method`.
+    alone. All chains share it, for every `chain_method`.
 
     Raises:
         TypeError: where `init_params` is no dict.

@@ -1,4 +1,4 @@
-"""A run as a value, whatever drove it: NumPyro's `MCMC` today."""
+"""A finished run as a value, made from NumPyro's `MCMC`."""
 
 from numpyro_sgmcmc.running.mcmc import run_of
 from numpyro_sgmcmc.running.run import Run

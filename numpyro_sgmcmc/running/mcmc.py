@@ -16,7 +16,7 @@ from numpyro_sgmcmc.state import is_made_for
 def run_of(mcmc: Any) -> Run:
     """Return a finished run of a kernel of this package.
 
-    Its data are the arguments of `mcmc.run`, whatever the kernel has been run with since.
+    Its data are the arguments of `mcmc.run`, also if the kernel has been run on other data since.
 
     Raises:
         TypeError: where `mcmc` is no `MCMC`, or its kernel is not of this package.

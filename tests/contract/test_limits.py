@@ -9,6 +9,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import potential_energy
 
+from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
 from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
@@ -97,7 +98,7 @@ def test_coarse_walker_is_a_plain_run_on_the_same_increments(name, monkeypatch):
     for _ in range(3):
         state = kernel.sample(state, data(), {})
     monkeypatch.undo()
-    stepper = kernel.kernel.stepper(data(), {}, state.tuned)
+    stepper = stepper_of(kernel.options, kernel.structure, data(), {}, state.tuned)
     assert len(calls) == 9
     for k in range(0, 9, 3):
         coarse, first, second = calls[k : k + 3]
@@ -114,7 +115,7 @@ def test_zero_delay_is_synchronous(name):
     """`query`, a gradient taken elsewhere, and `apply` are `step`."""
     kernel = shared(name)
     state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})
-    stepper = kernel.stepper(data(), {}, state.tuned)
+    stepper = stepper_of(kernel.options, kernel.structure, data(), {}, state.tuned)
     walker = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
     h = jnp.asarray(1e-3)
     transition = stepper.transition
