@@ -1,4 +1,4 @@
-"""papers/004's logistic regression, its mode, and theorems 6 and 7 for it."""
+"""Logistic regression of Brosse et al. (2018): its mode, theorems 6 and 7, and exact identities."""
 
 from functools import cache
 from typing import Any, NamedTuple
@@ -42,6 +42,33 @@ class Local(NamedTuple):
         build = langevin(h, np.eye(len(self.mode)), 0.0)
         return stationary_covariance(build, self.hessian, noise, h, temperature)
 
+    def balance(
+        self, h: float, away: np.ndarray, pull: np.ndarray, noise: np.ndarray, temperature: float
+    ) -> np.ndarray:
+        """Return a number for each draw whose mean is tr E (z - mode)(z - mode)', exactly.
+
+        Write d = z - mode, g = grad U(z), V for the covariance of the minibatch's gradient at z and
+        r = g - H d for what is not linear in g. A step z - h (g + noise) + sqrt(2 T h) xi keeps
+        E d d' where the chain is stationary, so C = E d d' solves
+
+            H C + C H - h H C H = 2 T I + E [h V - d r' - r d' + h (r d' H + H d r' + r r')].
+
+        Args:
+            h: the step size.
+            away: d of each draw, (m, d).
+            pull: g of each draw, (m, d).
+            noise: V of each draw, (m, d, d).
+            temperature: T.
+        """
+        eye, hess = np.eye(len(self.mode)), self.hessian
+        operator = np.kron(hess, eye) + np.kron(eye, hess) - h * np.kron(hess, hess)
+        weight = np.linalg.solve(operator, eye.ravel()).reshape(eye.shape)
+        rest = pull - away @ hess
+        mixed = np.einsum("mi,mj->mij", rest, away @ (h * hess - eye))
+        square = h * np.einsum("mi,mj->mij", rest, rest)
+        source = 2 * temperature * eye + h * noise + mixed + mixed.transpose(0, 2, 1) + square
+        return np.einsum("ij,mij->m", weight, source)
+
     def bias(self, covariance: np.ndarray) -> np.ndarray:
         """Return mean - mode = -H^-1 D3U[covariance] / 2."""
         push = np.einsum("ijk,jk->i", self.third, covariance)
@@ -70,6 +97,25 @@ def simulate(rows: int, columns: int, most: int = 100_000) -> tuple[np.ndarray, 
 def gradient(x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> np.ndarray:
     """Return grad U at each theta (m, d), in double precision."""
     return np.array([t + x.T @ (_sigmoid(x @ t) - y) for t in theta])
+
+
+def gradient_noise(
+    x: np.ndarray, y: np.ndarray, theta: np.ndarray, anchor: np.ndarray | None
+) -> np.ndarray:
+    """Return the exact covariance of a minibatch's gradient at each theta, (m, d, d).
+
+    Rows are drawn with replacement: N^2 / B times the covariance of the rows' gradients, which with
+    an anchor are taken less those at the anchor.
+    """
+    base = y if anchor is None else _sigmoid(x @ anchor)
+    rows = len(x)
+
+    def at(t: np.ndarray) -> np.ndarray:
+        rest = _sigmoid(x @ t) - base
+        mean = x.T @ rest / rows
+        return (x.T * rest**2) @ x / rows - np.outer(mean, mean)
+
+    return rows**2 / BATCH * np.array([at(t) for t in theta])
 
 
 def expand(x: np.ndarray, y: np.ndarray) -> Local:

@@ -1,0 +1,66 @@
+"""The identities that check the runs of Brosse et al. (2018), by quadrature and enumeration."""
+
+from itertools import product
+
+import numpy as np
+
+from benchmarks.papers import logistic
+from tests.oracles.linear import Noise
+from tests.oracles.recursion import langevin, stationary_covariance
+
+ROWS = 30
+
+
+def test_a_nonlinear_chain_has_the_trace_that_stationarity_demands():
+    """The invariant density of Langevin Monte Carlo on a grid, by power iteration."""
+    x, y = logistic.simulate(ROWS, 2)
+    local = logistic.expand(x, y)
+    h = 1 / (1 + np.linalg.eigvalsh(x.T @ x).max() / 4)
+    scale = 8.5 * np.sqrt(np.linalg.eigvalsh(np.linalg.inv(local.hessian)).max())
+    axis = np.linspace(-scale, scale, 41)
+    away = np.array(list(product(axis, axis)))
+    pull = logistic.gradient(x, y, away + local.mode)
+    aim = away - h * pull
+    kernel = np.exp(-((away[:, None] - aim[None]) ** 2).sum(-1) / (4 * h))
+    kernel /= kernel.sum(0)
+    density = np.full(len(away), 1 / len(away))
+    for _ in range(60):
+        density = kernel @ density
+    demanded = local.balance(h, away, pull, np.zeros((len(away), 2, 2)), 1.0)
+    trace = density @ (away**2).sum(1)
+    linear = np.trace(local.covariance(h, local.noise("LMC"), 1.0))
+    np.testing.assert_allclose(density @ demanded, trace, rtol=1e-6)
+    assert abs(linear / trace - 1) > 0.02  # so it is not the linear theory that is tested
+    # E grad U = 0: the distance's identity.
+    shift = density @ (away - np.linalg.solve(local.hessian, pull.T).T)
+    np.testing.assert_allclose(shift, density @ away, rtol=1e-6)
+
+
+def test_on_a_quadratic_the_balance_is_the_lyapunov_equation():
+    rng = np.random.default_rng(0)
+    root, h, temperature = rng.normal(size=(2, 2)), 0.05, 0.7
+    hessian, away = np.eye(2) + root @ root.T, rng.normal(size=(5, 2))
+    constant = rng.normal(size=(40, 2))
+    noise = Noise(constant - constant.mean(0), np.zeros((40, 2, 2)), 0.5)
+    local = logistic.Local(np.zeros(2), hessian, np.zeros((2, 2, 2)), constant, noise.linear)
+    law = stationary_covariance(langevin(h, np.eye(2), 0.0), hessian, noise, h, temperature)
+    at_mode = np.broadcast_to(noise.at_mode, (5, 2, 2))
+    balance = local.balance(h, away, away @ hessian, at_mode, temperature)
+    np.testing.assert_allclose(balance, np.trace(law), rtol=1e-12)
+
+
+def test_gradient_noise_is_the_variance_over_all_rows():
+    x, y = logistic.simulate(ROWS, 2)
+    theta, mode = np.array([[0.3, -0.2]]), logistic.expand(x, y).mode
+
+    def row_gradients(t):
+        # ROWS times the likelihood's part, as a minibatch of one row has it.
+        return ROWS * np.array(
+            [logistic.gradient(r[None], v[None], t[None])[0] - t for r, v in zip(x, y, strict=True)]
+        )
+
+    plain = row_gradients(theta[0])
+    for anchor, gradients in [(None, plain), (mode, plain - row_gradients(mode))]:
+        exact = np.cov(gradients.T, ddof=0) / logistic.BATCH
+        found = logistic.gradient_noise(x, y, theta, anchor)[0]
+        np.testing.assert_allclose(found, exact, rtol=1e-9)
