@@ -17,11 +17,13 @@ from numpyro.distributions.transforms import IdentityTransform, IndependentTrans
 from numpyro.infer.util import constrain_fn
 from numpyro.primitives import Messenger
 
+from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
 from numpyro_sgmcmc.model.deterministic import costly_sites, dependent_sites
 from numpyro_sgmcmc.model.dims import named_dims
 from numpyro_sgmcmc.model.flat import Flat, flat_maps
 from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
+from numpyro_sgmcmc.model.validate import numpyro_warnings
 from numpyro_sgmcmc.types import Plate
 
 VALUED = ("param", "mutable")
@@ -33,7 +35,7 @@ NEEDS_VALUES = (
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
 )
-"""A model that looks at numbers is run for its structure; what it may not look at, it is told."""
+"""Errors of a model whose Python code depends on numbers: it is run for its structure."""
 
 
 @final
@@ -139,16 +141,19 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
 
     Raises:
         TypeError: where the arguments do not fit the model's signature.
-        ValueError: where a latent site is discrete or stands in a subsampled plate, or a plate's
-            subsample is larger than the plate; the message names the site and the remedy.
+        ValueError: where a latent site is discrete, a delta distribution, on a sphere or in a
+            subsampled plate, or a plate's subsample is larger than the plate; the message names
+            the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     found: list[Structure] = []
     has_values: list[bool] = []
+    messages: list[list[str]] = []
 
     def read() -> None:
         trace = _execute(model, args, kwargs)
         found.append(_structure(model, trace, args, kwargs))
+        messages.append(numpyro_warnings(trace))
         has_values.append(any(site["type"] in VALUED for site in trace.values()))
 
     try:
@@ -156,6 +161,8 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
     except NEEDS_VALUES:
         with jax.ensure_compile_time_eval():
             read()
+    for message in messages[-1]:
+        warn_user(message)
     if not has_values[-1]:
         return found[-1]
     with jax.ensure_compile_time_eval():  # concrete, also while JAX traces
