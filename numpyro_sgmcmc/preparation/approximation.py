@@ -13,6 +13,7 @@ from jax.core import Tracer
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale, principal_axes
+from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 
 CHECKED_DRAWS = 64
@@ -80,7 +81,7 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
     curvature = np.linalg.eigvalsh(hessian)
     if curvature[0] <= 0 or float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
         return False
-    ratio = np.asarray(target.run(rises, mode, key))
+    ratio = np.asarray(target.run(energy_ratios, mode, key))
     return bool(np.quantile(np.abs(ratio - 1), 0.8) < NOT_GAUSSIAN)
 
 
@@ -89,13 +90,17 @@ def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximatio
 
     Minimises E U(m + s x) - sum log s over minibatches and x ~ N(0, I) by Adam. NumPyro's own
     `SVI` would draw the subsampled plate by itself, at a cost of N a step.
+
+    Raises:
+        ValueError: where the density has no finite integral along a coordinate.
     """
     centre, scale = target.run(_fit, key, start)
+    check_tails(target, centre, scale)
     return Approximation(centre, Diagonal(scale))
 
 
-def rises(view: View, mode: Mode, key: jax.Array) -> jax.Array:
-    """Return how far U rises to draws of the Laplace approximation, over what it would."""
+def energy_ratios(view: View, mode: Mode, key: jax.Array) -> jax.Array:
+    """Return U - U(mode) at draws of the Laplace approximation, over the approximation's own."""
     y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
     points = laplace(mode).at(y)
     found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))

@@ -10,10 +10,10 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
+    energy_ratios,
     is_sound,
     laplace_at,
     mean_field,
-    rises,
 )
 from numpyro_sgmcmc.preparation.mode import Mode, adam, describe, find_mode, is_dense, newton
 from numpyro_sgmcmc.preparation.params import flatten_params
@@ -72,7 +72,7 @@ def compile_ahead(target: Target) -> Located:
     position = jax.ShapeDtypeStruct((target.structure.dimension,), dtype)
     target.ahead(adam, key, position, brief=True)
     mode = target.ahead(newton, position)
-    target.ahead(rises, mode, key)
+    target.ahead(energy_ratios, mode, key)
     return Located(target.ahead(laplace_at, mode, brief=True), anchor_of(mode))
 
 

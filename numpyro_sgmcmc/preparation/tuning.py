@@ -17,8 +17,8 @@ from numpyro_sgmcmc.preparation.measure import (
     DENSE_NOISE,
     Curvature,
     Noise,
-    curvatures,
     gradient_noise,
+    typical_curvatures,
 )
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
@@ -105,14 +105,7 @@ def curvature_at(
     view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
 ) -> Curvature:
     """Return the largest curvature at any of the points, and the mean one."""
-
-    def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
-        return curvatures(view, preconditioner, *inputs)
-
-    found = jax.lax.map(one, (points, random.split(key, len(points))))
-    finite = jnp.where(jnp.isfinite(found.largest), found.largest, 0.0)
-    mean = jnp.where(jnp.isfinite(found.mean), found.mean, 0.0)
-    return Curvature(jnp.max(finite), jnp.mean(mean))
+    return typical_curvatures(view, preconditioner, points, key)
 
 
 def _correction(options: Options, noise: Noise, share: jax.Array) -> AbstractCorrection | None:

@@ -66,7 +66,7 @@ class Window:
         key: jax.Array,
         tuned: Tuned,
         anchor: Anchor,
-        believed: Approximation,
+        approximation: Approximation,
         start: jax.Array,
         length: int,
     ) -> Seen:
@@ -75,9 +75,9 @@ class Window:
         A walker that would leave the finite numbers is put back at the centre, with the momentum
         that it began with.
         """
-        whiten = believed.spread.inverse()
+        whiten = approximation.spread.inverse()
         steps = jnp.asarray(length, jnp.int32)
-        inputs = (key, tuned, anchor, believed.centre, whiten, start, steps)
+        inputs = (key, tuned, anchor, approximation.centre, whiten, start, steps)
         return target.run(self._run, *inputs, name=self._name)
 
     def ahead(self, target: Target, *inputs: Any) -> None:
@@ -170,20 +170,22 @@ class Window:
         )
 
 
-def updated(believed: Approximation, seen: Seen, temperature: float) -> Approximation:
+def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
     """Return the approximation that the window's draws make of the one it began with.
 
-    Their covariance in y is shrunk towards I, what was believed, by the share of its distance from
-    I that sampling error explains (Ledoit and Wolf 2004, with the draws' effective number).
+    Their covariance in y is shrunk towards I, the covariance of the approximation, by the share of
+    its distance from I that sampling error explains (Ledoit and Wolf 2004, with the draws'
+    effective number).
     """
     means = np.asarray(seen.means, np.float64)
     second = np.asarray(seen.second, np.float64)
-    if not (np.all(np.isfinite(means)) and np.all(np.isfinite(second))):
-        return believed
     mean = means.mean(0)
     dense = second.ndim == 2
     covariance = second - (np.outer(mean, mean) if dense else mean**2)
     diagonal = np.diag(covariance) if dense else covariance
+    # Walkers that never moved, or left the finite numbers, have seen nothing.
+    if not (np.all(np.isfinite(covariance)) and np.all(diagonal > 0)):
+        return approximation
     between = means.var(0, ddof=1).sum()
     draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
     draws = max(draws, 1.0)
@@ -193,10 +195,10 @@ def updated(believed: Approximation, seen: Seen, temperature: float) -> Approxim
     error = error if dense else 2 * np.sum(covariance**2) / draws
     kept = 1 - min(1.0, error / max(distance, 1e-30))
     shrunk = kept * covariance + (1 - kept) * eye
-    dtype = believed.centre.dtype
+    dtype = approximation.centre.dtype
     factor = jnp.asarray(np.linalg.cholesky(shrunk) if dense else np.sqrt(shrunk), dtype)
-    moved = sqrt(temperature) * believed.spread.apply(jnp.asarray(mean, dtype))
-    return Approximation(believed.centre + moved, _composed(believed.spread, factor))
+    moved = sqrt(temperature) * approximation.spread.apply(jnp.asarray(mean, dtype))
+    return Approximation(approximation.centre + moved, _composed(approximation.spread, factor))
 
 
 def _composed(spread: AbstractLinearMap, factor: jax.Array) -> AbstractLinearMap:

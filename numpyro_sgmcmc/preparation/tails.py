@@ -1,0 +1,70 @@
+"""Improper densities: those that fall off too slowly to have a finite integral."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.types import Minibatch
+
+WIDE = 30.0
+"""Standard deviations on the unconstrained space from which on a density's tails are looked at."""
+
+WIDEST = 4
+"""Coordinates looked at, those with the largest standard deviations."""
+
+DISTANCES = 10.0 ** np.arange(1, 16)
+
+
+def check_tails(target: Target, centre: jax.Array, scale: jax.Array) -> None:
+    """Refuse a density that falls off no faster than 1 / t along a coordinate.
+
+    A normal approximation of such a density gets ever wider. Looked at are its widest coordinates,
+    at t = 10 to 10^15 on either side: a proper prior, however vague, falls off within that.
+
+    Args:
+        target: the model bound to its data.
+        centre: of a normal approximation, (d,).
+        scale: its standard deviations, (d,).
+
+    Raises:
+        ValueError: where there is such a coordinate.
+    """
+    if isinstance(scale, Tracer):
+        return
+    widths = np.nan_to_num(np.asarray(scale, np.float64), nan=0.0)
+    widest = np.argsort(-widths)[:WIDEST]
+    if widths[widest[0]] <= WIDE:
+        return
+    middle = jnp.where(jnp.isfinite(centre), centre, 0.0)
+    found = target.run(_energy_differences, middle, jnp.asarray(widest))
+    differences = np.asarray(found, np.float64)
+    is_improper = np.any(np.all(differences <= np.log(DISTANCES), axis=2), axis=1)
+    if not is_improper.any():
+        return
+    at = int(widest[np.argmax(is_improper)])
+    places = target.structure.unravel(jnp.arange(centre.size))
+    site = next(name for name, where in places.items() if bool(jnp.any(where == at)))
+    raise ValueError(
+        f"Expected a posterior with a finite integral; got a density that does not fall off along"
+        f" site {site!r} (it is as high a distance of 1e15 away on the unconstrained space). Give"
+        f" {site!r} a proper prior, or use it in the likelihood."
+    )
+
+
+def _energy_differences(view: View, centre: jax.Array, widest: jax.Array) -> jax.Array:
+    """Return U - U(centre) along coordinates, (coordinates, 2, distances), not NaN."""
+    sides = jnp.asarray([1.0, -1.0], centre.dtype)
+    steps = sides[:, None] * jnp.asarray(DISTANCES, centre.dtype)
+    axes = jnp.zeros((len(widest), centre.size), centre.dtype)
+    axes = axes.at[jnp.arange(len(widest)), widest].set(1.0)
+    points = centre + steps[None, :, :, None] * axes[:, None, None, :]
+    flat = jnp.concatenate([centre[None], points.reshape(-1, centre.size)])
+
+    def energies(batch: Minibatch) -> jax.Array:
+        return jax.lax.map(lambda z: view.potential(z, batch), flat)
+
+    found = view.over(energies)
+    differences = (found[1:] - found[0]).reshape(points.shape[:-1])
+    return jnp.where(jnp.isnan(differences), jnp.inf, differences)
