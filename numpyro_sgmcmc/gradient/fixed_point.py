@@ -16,10 +16,10 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 class FixedPoint(AbstractGradient):
     """The minibatch gradient less its own error at an anchor a.
 
-    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), and U likewise. Equation 5
-    of Brosse, Durmus and Moulines (2018, https://arxiv.org/abs/1811.10072) is the case
-    grad U(a) = 0; here a need not be the mode, and the estimate is unbiased for any
-    a. The noise vanishes at z = a and grows with the distance from it.
+    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), and U likewise. Brosse, Durmus and
+    Moulines 2018, equation 5 (https://arxiv.org/abs/1811.10072), is the case grad U(a) = 0; here a
+    need not be the mode, and the estimate is unbiased for any a. The noise vanishes at z = a and
+    grows with the distance from it.
 
     Args:
         anchor: unconstrained values by site name; None finds a mode.

@@ -60,8 +60,8 @@ class ReshuffledMinibatch(AbstractMinibatch):
     next: every minibatch has B rows of weight N / B, every row is seen once in N rows, and each
     minibatch alone is uniform, so the gradient is unbiased. Errors of the minibatches sum to zero
     over an epoch, so with `SGHMCSplit` the first-order bias h V / (2 D) of independent minibatches
-    cancels and the law is of second order in h (the exact law of a Gaussian, and regression on it,
-    in tests/exactness/test_epochs.py), with a constant that grows with the time N h / B of an
+    cancels and the stationary distribution is of second order in h (tests/exactness/test_epochs.py
+    compares with a Gaussian's exact one), with a constant that grows with the time N h / B of an
     epoch: a walker that decorrelates within an epoch gains little.
 
     The order comes from a permutation that is evaluated at B places only: a step costs the same

@@ -26,15 +26,15 @@ class SharedMinibatch(AbstractMinibatch):
     Its rows are gathered once, and products with them are products of matrices: with hundreds of
     chains a step costs a fraction of what it costs with a minibatch for each.
 
-    Each chain's law is what it would be by itself, but the chains are not independent: they share
-    their gradient noise. Where that stands for the share s of a draw's variance (Langevin dynamics
-    with additive noise: s = h V / (2 + h V)), two chains are correlated by s, and a mean over C
-    chains has the variance of C / (1 + (C - 1) s) independent ones. R-hat compares the spread
-    between chains with that within them: a spread too small by the factor 1 - s hides what has not
-    converged, and ArviZ's effective sample sizes are too large by up to 1 + (C - 1) s. So share
-    only where the noise is small: `FixedPoint()`, or the step size that a warm-up chooses, where s
-    is at most 0.05, or 0.3 under a noise correction. `diagnose` takes what chains share off the
-    effective sample sizes.
+    Each chain's distribution is what it would be by itself, but the chains are not independent:
+    they share their gradient noise. Where that stands for the share s of a draw's variance
+    (Langevin dynamics with additive noise: s = h V / (2 + h V)), two chains are correlated by s,
+    and a mean over C chains has the variance of C / (1 + (C - 1) s) independent ones. R-hat
+    compares the spread between chains with that within them: a spread too small by the factor 1 - s
+    hides what has not converged, and ArviZ's effective sample sizes are too large by up to 1 + (C -
+    1) s. So share only where the noise is small: `FixedPoint()`, or the step size that a warm-up
+    chooses, where s is at most 0.05, or 0.3 under a noise correction. `diagnose` takes what chains
+    share off the effective sample sizes.
 
     Chains that run one after another, or on several devices, share nothing.
 

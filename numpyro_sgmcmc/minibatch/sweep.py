@@ -26,12 +26,12 @@ class SweepMinibatch(AbstractMinibatch):
 
     K = N / B rounded down. A palindrome of symmetric steps is a symmetric map, whose error expands
     in even powers of h, and its blocks' potentials average to U. So with `SGHMCSplit` the
-    first-order bias h V / (2 D) of independent minibatches cancels, and the law is of second order
-    in h, with a constant of the order of (2 K h)^2: worth it where an epoch is short beside the
-    walker's relaxation (Paulin, Whalley, Chada and Leimkuhler 2024, "Sampling from Bayesian neural
-    network posteriors with symmetric minibatch splitting Langevin dynamics").
-    `ReshuffledMinibatch` cancels the first-order term too, but keeps odd ones from the third.
-    Steps that are not symmetric themselves (`SGLD`, `SGHMC`) keep their own order.
+    first-order bias h V / (2 D) of independent minibatches cancels, and the stationary distribution
+    is of second order in h, with a constant of the order of (2 K h)^2: worth it where an epoch is
+    short beside the walker's relaxation (Paulin, Whalley, Chada and Leimkuhler 2024, "Sampling from
+    Bayesian neural network posteriors with symmetric minibatch splitting Langevin dynamics").
+    `ReshuffledMinibatch` cancels the first-order term too, but keeps odd ones from the third. Steps
+    that are not symmetric themselves (`SGLD`, `SGHMC`) keep their own order.
 
     Where B does not divide N, the rows that are left begin the next sweep: each row is seen equally
     often, but a sweep's blocks average to U only nearly, and some of the first-order term stays.

@@ -53,8 +53,9 @@ def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
     if 8 * count > size:
         return jax.random.permutation(key, size)[:count]
 
-    # Redraw every later copy of a row until none is left. Only equality of rows matters, so the law
-    # is unchanged when rows are renamed: every set of B distinct rows is equally likely.
+    # Redraw every later copy of a row until none is left. Only equality of rows matters, so the
+    # distribution is unchanged when rows are renamed: every set of B distinct rows is equally
+    # likely.
     def has_clash(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return jnp.any(carry[2])
 
