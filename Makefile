@@ -46,13 +46,13 @@ demo: install ## run the example on real flights and write a report
 # Continuous integration also runs the long tests: make test ARGS="-m 'papers or long'"
 CACHE := JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
-BRIEFLY := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
-	print(*(f"--{k}={str(v).lower()}" for k, v in compiler_options(0, brief=True).items()))
+UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
+	print(*(f"--{k}={str(v).lower()}" for k, v in compiler_options(0, optimise=False).items()))
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(BRIEFLY)') && \
+	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
 	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) $(TESTS) -m "not slow and not papers and not long"
 	@$(PYTEST) $(TESTS) -m slow || test $$? -eq 5 # folders without slow tests are fine
 else

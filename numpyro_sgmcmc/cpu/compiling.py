@@ -14,23 +14,23 @@ LIGHT = {"xla_cpu_use_fusion_emitters": False}
 
 The newer one sets up a compiler of its own for each fused operation. JAX 0.12 has no other.
 """
-BRIEF = {"xla_backend_optimization_level": 0}
+UNOPTIMISED = {"xla_backend_optimization_level": 0}
 """No optimisation, for programs that run for less time than it takes to optimise them.
 
 A step would take four times as long.
 """
 
 
-def compiler_options(dimension: int, brief: bool) -> dict[str, Any] | None:
+def compiler_options(dimension: int, optimise: bool) -> dict[str, Any] | None:
     """Return the compiler options for a one-time program of a model with so many parameters.
 
     Args:
         dimension: number of parameters.
-        brief: whether the program runs for less time than it takes to optimise it.
+        optimise: whether the program runs for longer than it takes to optimise it.
     """
     if dimension > FEW_NUMBERS or not is_on():
         return None
-    return _light() | (BRIEF if brief else {})
+    return _light() | ({} if optimise else UNOPTIMISED)
 
 
 @cache

@@ -83,7 +83,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         keys = split(state.rng_key)
         companions = []
         for key in keys[1:]:
-            scheme = target.run(_scheme_state, key, brief=True)
+            scheme = target.run(_scheme_state, key, optimise=False)
             companions.append(Companion(state.aux, state.gradient, state.preconditioner, scheme))
         first = RichardsonRombergState(
             **with_own_key(state._replace(rng_key=keys[0]))._asdict(),

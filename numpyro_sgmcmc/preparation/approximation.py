@@ -15,20 +15,15 @@ from numpyro_sgmcmc.preconditioner import Dense, Diagonal
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale, principal_axes
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
-
-CHECKED_DRAWS = 64
-NOT_GAUSSIAN = 0.4
-"""Relative error of U that one in five draws of a sound Laplace approximation may exceed: 0.1 where
-a posterior is nearly Gaussian, 0.7 and more where its scales change along it."""
-
-FIT_STEPS = 6_000
-FIT_STEP_SIZE = 0.05
-FIT_DRAWS = 4
-MANY_NUMBERS = 100_000
-"""From this dimension on one draw a step: its noise averages over so many coordinates."""
-
-SMALLEST_SCALE = 1e-3
-"""Where the fit's scales start: small, so that the centre goes first."""
+from numpyro_sgmcmc.preparation.thresholds import (
+    CHECKED_DRAWS,
+    FIT_DRAWS,
+    FIT_STEP_SIZE,
+    FIT_STEPS,
+    MANY_NUMBERS,
+    NOT_GAUSSIAN,
+    SMALLEST_SCALE,
+)
 
 
 class Approximation(NamedTuple):

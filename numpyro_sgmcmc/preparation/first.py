@@ -28,7 +28,7 @@ def first_states(
     """
     program = _FirstStates(options, request.is_single)
     inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
-    states, finite = target.run(program.run, *inputs, name=program.name(*inputs), brief=True)
+    states, finite = target.run(program.run, *inputs, name=program.name(*inputs), optimise=False)
     if target.structure.dimension:
         check_starts(target, states.z, finite)
     return states
@@ -40,7 +40,7 @@ def compile_ahead(
     """Begin to compile what `first_states` runs, from shapes of what is prepared."""
     program = _FirstStates(options, request.is_single)
     inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
-    target.ahead(program.run, *inputs, name=program.name(*inputs), brief=True)
+    target.ahead(program.run, *inputs, name=program.name(*inputs), optimise=False)
 
 
 @final

@@ -13,8 +13,8 @@ from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.target import Target
+from numpyro_sgmcmc.preparation.thresholds import POINTS
 from numpyro_sgmcmc.preparation.tuning import as_correction, measured_noise
-from numpyro_sgmcmc.preparation.warmup import POINTS
 from numpyro_sgmcmc.state import Tuned
 
 
@@ -75,7 +75,7 @@ def _friction(
         return None
     assert isinstance(preconditioner, AbstractLinearMap)
     assert start is not None and options.step_size is not None
-    found = target.run(curvatures, preconditioner, start, key, brief=True)
+    found = target.run(curvatures, preconditioner, start, key, optimise=False)
     suggestion = suggested_friction(found.largest, found.mean, start.size)
     # exp(-D h) stays above 1/e: more friction than that only slows the walk down.
     return jnp.minimum(suggestion, 1.0 / options.step_size(0)).astype(start.dtype)

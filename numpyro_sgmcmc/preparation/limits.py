@@ -8,13 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.preparation.measure import Curvature
-
-TOLERANCE = 0.1
-"""Relative error of a variance that the chosen step size may cause, half of it by gradient noise:
-5 % of a standard deviation."""
-
-FRICTION = 1.5
-"""Friction in units of the square root of the mean curvature: near the fastest relaxation."""
+from numpyro_sgmcmc.preparation.thresholds import FRICTION, TOLERANCE
 
 
 class Limits(NamedTuple):

@@ -50,12 +50,12 @@ def locate(
     key_mode, key_check, key_fit = random.keys_of(key, 3)
     if start is None:
         mode = find_anchor(target, key_mode, start, given)
-        return Located(target.run(laplace_at, mode, brief=True), anchor_of(mode))
+        return Located(target.run(laplace_at, mode, optimise=False), anchor_of(mode))
     if isinstance(start, Tracer) or is_dense(start):
         mode = find_mode(target, key_mode, start)
         if is_sound(target, mode, key_check):
             warn_about_mode(target.structure, mode, given=False)
-            return Located(target.run(laplace_at, mode, brief=True), anchor_of(mode))
+            return Located(target.run(laplace_at, mode, optimise=False), anchor_of(mode))
     approximation = mean_field(target, key_fit, start)
     anchor = anchor_at(target, approximation.centre)
     check_finite(anchor)
@@ -70,10 +70,10 @@ def compile_ahead(target: Target) -> Located:
     key = jax.eval_shape(jax.random.key, 0)
     dtype = jnp.result_type(*jax.tree.leaves(target.structure.prototype))
     position = jax.ShapeDtypeStruct((target.structure.dimension,), dtype)
-    target.ahead(adam, key, position, brief=True)
+    target.ahead(adam, key, position, optimise=False)
     mode = target.ahead(newton, position)
     target.ahead(energy_ratios, mode, key)
-    return Located(target.ahead(laplace_at, mode, brief=True), anchor_of(mode))
+    return Located(target.ahead(laplace_at, mode, optimise=False), anchor_of(mode))
 
 
 def find_anchor(

@@ -12,20 +12,14 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.target import View
-
-POWER_STEPS = 25
-NOISE_DRAWS = 2_048
-"""Minibatches whose gradients make a dense covariance."""
-
-WIDE_NOISE_DRAWS = 128
-"""The same in high dimension, where they are all kept at once."""
-
-CHANCE_OF_KINKS = 1e-4
-"""Chance that the gradients of a Gaussian are taken for those of a density with kinks."""
-
-NOISE_BATCH = 16
-DENSE_NOISE = 500
-"""Up to this dimension the noise's whole covariance is formed."""
+from numpyro_sgmcmc.preparation.thresholds import (
+    CHANCE_OF_KINKS,
+    DENSE_NOISE,
+    NOISE_BATCH,
+    NOISE_DRAWS,
+    POWER_STEPS,
+    WIDE_NOISE_DRAWS,
+)
 
 
 class Noise(NamedTuple):

@@ -9,23 +9,16 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation.target import Target, View
-
-ADAM_STEPS = 2_000
-ADAM_STEP_SIZE = 0.05
-LBFGS_STEPS = 200
-NEWTON_STEPS = 30
-LONGEST_STEP = 100.0
-"""Of one Newton step, in standard deviations of the Gaussian approximation."""
-
-ARRIVED = 0.01
-"""Distance to the mode, in the same unit, that counts as none."""
-
-DENSE_DIMENSION = 300
-"""Up to this dimension the Hessian is formed, and Newton's steps polish the mode."""
-
-
-DIAGONAL_PROBES = 32
-"""Hessian-vector products that estimate the Hessian's diagonal in higher dimensions."""
+from numpyro_sgmcmc.preparation.thresholds import (
+    ADAM_STEP_SIZE,
+    ADAM_STEPS,
+    ARRIVED,
+    DENSE_DIMENSION,
+    DIAGONAL_PROBES,
+    LBFGS_STEPS,
+    LONGEST_STEP,
+    NEWTON_STEPS,
+)
 
 
 class Mode(NamedTuple):
@@ -60,7 +53,7 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
     its line search cannot resolve U below about 1e-7 |U|, which may be several standard deviations;
     Newton's steps need gradients only.)
     """
-    position = target.run(adam, key, start, brief=is_dense(start))
+    position = target.run(adam, key, start, optimise=False)
     if not is_dense(position):
         position = target.run(_lbfgs, position)
         return describe(target, position)

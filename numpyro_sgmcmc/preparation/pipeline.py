@@ -17,13 +17,13 @@ from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
 from numpyro_sgmcmc.preparation.given import complete, needs_start
-from numpyro_sgmcmc.preparation.mode import DENSE_DIMENSION
 from numpyro_sgmcmc.preparation.options import Options, candidate_gradients
 from numpyro_sgmcmc.preparation.params import check_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.start import find_start
 from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
 from numpyro_sgmcmc.state import DataTag, Tuned
 

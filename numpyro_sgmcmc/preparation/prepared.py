@@ -7,10 +7,8 @@ import jax
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
 from numpyro_sgmcmc.state import Tuned
-
-ADVISED_FROM = 2.0
-"""Times the minibatch from which on a larger one is advised."""
 
 
 class Adaptation(NamedTuple):

@@ -17,9 +17,7 @@ from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.refusal import check_start
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, View
-
-MAX_TRIES = 100
-"""Positions that a strategy may propose until one is finite; NumPyro tries as many."""
+from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES
 
 
 def find_start(target: Target, key: jax.Array, strategy: Callable, request: Request) -> jax.Array:
@@ -31,11 +29,11 @@ def find_start(target: Target, key: jax.Array, strategy: Callable, request: Requ
     params = request.init_params
     if params is None or isinstance(ravel_pytree(params)[0], Tracer):
         name = (draw_start, strategy)
-        position, finite = target.run(partial(_drawn, strategy), key, name=name, brief=True)
+        position, finite = target.run(partial(_drawn, strategy), key, name=name, optimise=False)
     else:
         first = params if request.is_single else jax.tree.map(lambda x: x[0], params)
         position = flatten_params(target.structure, first, "init_params")
-        finite = target.run(is_finite_start, key, position, brief=True)
+        finite = target.run(is_finite_start, key, position, optimise=False)
     if not isinstance(finite, Tracer):
         check_start(target, position, bool(finite))
     return position

@@ -6,15 +6,8 @@ import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import DISTANCES, WIDE, WIDEST
 from numpyro_sgmcmc.types import Minibatch
-
-WIDE = 30.0
-"""Standard deviations on the unconstrained space from which on a density's tails are looked at."""
-
-WIDEST = 4
-"""Coordinates looked at, those with the largest standard deviations."""
-
-DISTANCES = 10.0 ** np.arange(1, 16)
 
 
 def check_tails(target: Target, centre: jax.Array, scale: jax.Array) -> None:

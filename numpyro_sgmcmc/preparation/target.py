@@ -24,14 +24,8 @@ from numpyro_sgmcmc.model import (
     split_arguments,
     stochastic_potential,
 )
+from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS, MANY_ROWS, ROWS_AT_ONCE
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
-
-HESSIAN_COLUMNS = 32
-"""Hessian columns taken at once: memory of a block is this many times that of a gradient."""
-ROWS_AT_ONCE = 1_024
-"""Rows whose gradients are taken at once."""
-MANY_ROWS = 4_096
-"""Rows that stand for the whole data where a curvature need not be exact."""
 
 
 class Begun(NamedTuple):
@@ -78,14 +72,14 @@ class Target:
             return self
         return replace(last, args=self.args, kwargs=self.kwargs)
 
-    def run(self, fn: Callable, *inputs: Any, name: Any = None, brief: bool = False) -> Any:
+    def run(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
         Args:
             fn: traced at its first use.
             *inputs: arrays, or pytrees of them.
             name: tells apart closures of one function; the default is the function itself.
-            brief: whether it computes for less time than it takes to optimise.
+            optimise: whether it computes for longer than optimising it takes.
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
@@ -95,9 +89,9 @@ class Target:
         compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
         if compiled is not None:
             return compiled.program.result()(arrays, *inputs)
-        return self._program(key, fn, self._options(brief))(arrays, *inputs)
+        return self._program(key, fn, self._options(optimise))(arrays, *inputs)
 
-    def ahead(self, fn: Callable, *inputs: Any, name: Any = None, brief: bool = False) -> Any:
+    def ahead(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Begin to compile `fn` for inputs of such shapes in another thread; return its outputs'.
 
         Tracing stays in this thread: NumPyro's handlers are global. For others than these inputs
@@ -107,13 +101,13 @@ class Target:
         arrays, _ = split_arguments(self.args, self.kwargs)
         place = key, _signature(inputs)
         if place not in self._ahead:
-            traced = self._program(key, fn, self._options(brief)).trace(arrays, *inputs)
+            traced = self._program(key, fn, self._options(optimise)).trace(arrays, *inputs)
             compiled = _compiler().submit(traced.lower().compile)
             self._ahead[place] = Begun(compiled, traced.out_info)
         return self._ahead[place].outputs
 
-    def _options(self, brief: bool) -> dict[str, Any] | None:
-        return compiler_options(self.structure.dimension, brief)
+    def _options(self, optimise: bool) -> dict[str, Any] | None:
+        return compiler_options(self.structure.dimension, optimise)
 
     def _program(self, key: Any, fn: Callable, options: dict[str, Any] | None) -> Any:
         if key not in self._programs:

@@ -12,23 +12,17 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
-from numpyro_sgmcmc.preparation.limits import TOLERANCE, choose, limits_of
-from numpyro_sgmcmc.preparation.measure import (
-    DENSE_NOISE,
-    Curvature,
-    Noise,
-    gradient_noise,
-    typical_curvatures,
-)
+from numpyro_sgmcmc.preparation.limits import choose, limits_of
+from numpyro_sgmcmc.preparation.measure import Curvature, Noise, gradient_noise, typical_curvatures
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.target import Target, View
-
-CORRECTED_SHARE = 0.3
-"""Largest share of the increment that gradient noise may stand for under a noise correction: that
-share's own relative error, from its measurement, then is what reaches the variance."""
-
-CURVATURE_POINTS = 4
+from numpyro_sgmcmc.preparation.thresholds import (
+    CORRECTED_SHARE,
+    CURVATURE_POINTS,
+    DENSE_NOISE,
+    TOLERANCE,
+)
 
 
 def tune(
@@ -58,7 +52,7 @@ def tune(
     key_curvature, key_noise = random.keys_of(key, 2)
     temperature = options.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
-    curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, brief=True)
+    curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, optimise=False)
     gradient, noise = _least_noisy(
         target, key_noise, gradients, preconditioner, anchor, points, curvature
     )

@@ -17,15 +17,18 @@ from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.tuning import CURVATURE_POINTS, curvature_at, noise_program, tune
-from numpyro_sgmcmc.preparation.windows import DENSE_COVARIANCE, WALKERS, Window, updated
+from numpyro_sgmcmc.preparation.thresholds import (
+    CURVATURE_POINTS,
+    DENSE_COVARIANCE,
+    MOST_TRANSITIONS,
+    MOST_WINDOWS,
+    POINTS,
+    SHORTEST_WINDOW,
+    WALKERS,
+)
+from numpyro_sgmcmc.preparation.tuning import curvature_at, noise_program, tune
+from numpyro_sgmcmc.preparation.windows import Window, updated
 from numpyro_sgmcmc.state import Tuned
-
-MOST_WINDOWS = 5
-SHORTEST_WINDOW = 20
-MOST_TRANSITIONS = 20_000
-POINTS = 32
-"""Positions at which gradient noise is measured."""
 
 
 def warm_up(
@@ -61,7 +64,7 @@ def warm_up(
     linear = given or approximation.spread
     key_points, key_tune, key = random.keys_of(key, 3)
     draw, name = points_program(temperature)
-    points, positions = target.run(draw, approximation, key_points, name=name, brief=True)
+    points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
     caution = 1.0
     lengths = window_lengths(transitions)
     # While JAX traces there are no numbers to decide by; at T = 0 there is no width to see.
@@ -117,9 +120,11 @@ def compile_ahead(
 
     points = shape(POINTS, *position.shape)
     draw, name = points_program(options.temperature)
-    target.ahead(draw, approximation, key, name=name, brief=True)
+    target.ahead(draw, approximation, key, name=name, optimise=False)
     linear: Any = options.preconditioner or approximation.spread
-    target.ahead(curvature_at, linear, shape(CURVATURE_POINTS, *position.shape), key, brief=True)
+    target.ahead(
+        curvature_at, linear, shape(CURVATURE_POINTS, *position.shape), key, optimise=False
+    )
     if target.structure.plates or target.structure.is_random:
         measure, name = noise_program(gradient)
         target.ahead(measure, anchor, linear, points, key, name=name)

@@ -16,19 +16,10 @@ from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import BURN_IN, DENSE_COVARIANCE, SNAPSHOTS
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
-
-WALKERS = 8
-SNAPSHOTS = 4
-"""Positions that each walker leaves behind in a window."""
-
-DENSE_COVARIANCE = 500
-"""Up to this dimension the whole covariance is estimated."""
-
-BURN_IN = 4
-"""One part in so many of a window does not count."""
 
 
 class Seen(NamedTuple):

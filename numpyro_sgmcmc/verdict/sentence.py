@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from numpyro_sgmcmc.preparation.measure import DENSE_NOISE
+from numpyro_sgmcmc.preparation.thresholds import DENSE_NOISE
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, more_draws
 from numpyro_sgmcmc.verdict.thresholds import (
     EFFECTIVE_DRAWS,

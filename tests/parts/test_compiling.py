@@ -4,7 +4,7 @@ import jax
 import pytest
 
 from numpyro_sgmcmc.cpu import compiling, gate
-from numpyro_sgmcmc.cpu.compiling import BRIEF, FEW_NUMBERS, LIGHT, compiler_options
+from numpyro_sgmcmc.cpu.compiling import FEW_NUMBERS, LIGHT, UNOPTIMISED, compiler_options
 
 KNOWN = {"xla_llvm_disable_expensive_passes": True}
 """An option that every XLA knows; whether it knows `LIGHT`'s depends on its version."""
@@ -29,27 +29,27 @@ def knows(options: dict) -> bool:
 
 def test_small_models_are_compiled_lightly_and_large_ones_fully(light):
     light(KNOWN)
-    assert compiler_options(FEW_NUMBERS, brief=False) == KNOWN
-    assert compiler_options(FEW_NUMBERS, brief=True) == KNOWN | BRIEF
-    assert compiler_options(FEW_NUMBERS + 1, brief=True) is None
+    assert compiler_options(FEW_NUMBERS, optimise=True) == KNOWN
+    assert compiler_options(FEW_NUMBERS, optimise=False) == KNOWN | UNOPTIMISED
+    assert compiler_options(FEW_NUMBERS + 1, optimise=False) is None
 
 
 def test_the_older_way_is_taken_where_this_xla_has_it():
-    assert compiler_options(1, brief=False) == (LIGHT if knows(LIGHT) else {})
+    assert compiler_options(1, optimise=True) == (LIGHT if knows(LIGHT) else {})
 
 
 def test_an_option_that_xla_does_not_know_is_left_out(light):
     light({"xla_cpu_no_such_option": False})
-    assert compiler_options(1, brief=True) == BRIEF
-    jax.jit(lambda x: x + 1, compiler_options=compiler_options(1, brief=False))(1.0)
+    assert compiler_options(1, optimise=False) == UNOPTIMISED
+    jax.jit(lambda x: x + 1, compiler_options=compiler_options(1, optimise=True))(1.0)
 
 
 def test_other_errors_of_the_compiler_are_not_hidden(light):
     light({"xla_llvm_disable_expensive_passes": "no such value"})
     with pytest.raises(jax.errors.JaxRuntimeError, match="no such value"):
-        compiler_options(1, brief=True)
+        compiler_options(1, optimise=False)
 
 
 def test_plain_jax_is_compiled_without_options(monkeypatch):
     monkeypatch.setenv(gate.VARIABLE, "1")
-    assert compiler_options(1, brief=True) is None
+    assert compiler_options(1, optimise=False) is None
