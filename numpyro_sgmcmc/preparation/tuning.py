@@ -25,7 +25,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
 )
 
 
-def tune(
+def choose_numbers(
     target: Target,
     key: jax.Array,
     options: Options,

@@ -26,7 +26,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     SHORTEST_WINDOW,
     WALKERS,
 )
-from numpyro_sgmcmc.preparation.tuning import curvature_at, noise_program, tune
+from numpyro_sgmcmc.preparation.tuning import choose_numbers, curvature_at, noise_program
 from numpyro_sgmcmc.preparation.windows import Window, updated
 from numpyro_sgmcmc.state import Tuned
 
@@ -73,7 +73,9 @@ def warm_up(
 
     def tuned_at(key: jax.Array, points: jax.Array) -> Adaptation:
         slowest = _smallest(approximation, linear) if is_known else None
-        return tune(target, key, options, gradients, linear, anchor, points, slowest, caution)
+        return choose_numbers(
+            target, key, options, gradients, linear, anchor, points, slowest, caution
+        )
 
     adaptation = tuned_at(key_tune, points)
     for length in lengths:

@@ -12,7 +12,7 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
-from numpyro_sgmcmc.results.noise import gradient_noise
+from numpyro_sgmcmc.results.noise import noise_by_direction
 from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.results.whole import observed_data
 from numpyro_sgmcmc.running import Run, run_of
@@ -102,7 +102,7 @@ def to_inference_data(
     if verdict and structure.dimension and run.options.temperature:  # at 0 there is no posterior
         found = diagnosis_of(run)
         described |= _verdict(found)
-        groups["gradient_noise"] = gradient_noise(run, found)
+        groups["gradient_noise"] = noise_by_direction(run, found)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
     described |= attributes or {}
     data = assemble(

@@ -9,7 +9,7 @@ from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict import Diagnosis
 
 
-def gradient_noise(run: Run, found: Diagnosis) -> dict[str, np.ndarray]:
+def noise_by_direction(run: Run, found: Diagnosis) -> dict[str, np.ndarray]:
     """Return the noise by direction, the noisiest first; nothing where there is none to measure.
 
     Directions are eigenvectors of the noise's covariance V in the preconditioner's coordinates,
