@@ -141,7 +141,7 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
 
 def more_draws(evidence: Evidence, outcome: Outcome) -> int | None:
     """Return how many more draws are expected to decide, None where draws are not the remedy."""
-    if outcome is not Outcome.NOT_KNOWN:
+    if outcome is not Outcome.NOT_KNOWN or evidence.unchecked is not None:
         return None
     short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
     measured = evidence.factor if np.isfinite(evidence.factor) else 1.0

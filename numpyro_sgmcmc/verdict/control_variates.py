@@ -17,12 +17,44 @@ class Asked(NamedTuple):
         mean_residual: what is left of the draws by the regression, (n, d); its average's standard
             error is that of `mean`.
         square_residual: likewise.
+        explained: share of the variation of the draws and of their squares that the derivatives
+            explain, the smaller of the two, (d,).
+        mean_explained: that of the draws.
     """
 
     mean: np.ndarray
     square: np.ndarray
     mean_residual: np.ndarray
     square_residual: np.ndarray
+    explained: np.ndarray
+    mean_explained: np.ndarray
+
+
+def chosen(polynomial: Asked, ratio: Asked, exact: np.ndarray) -> Asked:
+    """Return the first where `exact`, (d,), and the second elsewhere."""
+    return Asked(*(np.where(exact, p, r) for p, r in zip(polynomial, ratio, strict=True)))
+
+
+def ratio_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> Asked:
+    """Return the moments of the Gaussian whose derivative is the slopes' regression on the draws.
+
+    With slopes near a + b x the mean is -a / b and the variance 1 / b. Where the derivative also
+    depends on other coordinates, or is an estimate, a regression of the draws on functions of it
+    finds coefficients that are too small, and so too small an error: that part is noise in a
+    predictor there, but in the response here.
+    """
+    centre = weights @ draws
+    x = draws - centre
+    level, slope = weights @ slopes, weights @ (x * slopes)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        b = np.where(slope > 0, slope / (weights @ x**2), np.nan)
+        mean = centre - level / b
+        along = (slopes - level) / b
+        mean_residual = x - along
+        square_residual = (x**2 - x * along) / (b * (weights @ x**2))
+        square = 1 / b + mean**2
+    nothing = np.zeros_like(mean)
+    return Asked(mean, square, mean_residual, square_residual, nothing, nothing)
 
 
 def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> Asked:
@@ -64,4 +96,14 @@ def _block(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
     # Fitted coefficients make residuals smaller than errors are.
     lost = np.sqrt(len(x) / max(len(x) - len(features), 1))
     mean, square = intercepts.T
-    return Asked(mean, square, lost * residual[..., 0].T, lost * residual[..., 1].T)
+    centred = targets - design[:, :, :1] * (np.swapaxes(design[:, :, :1], 1, 2) @ targets)
+    total, left = np.sum(centred**2, axis=1), np.sum((root[None] * residual) ** 2, axis=1)
+    explained = 1 - left / np.where(total > 0, total, 1.0)
+    return Asked(
+        mean,
+        square,
+        lost * residual[..., 0].T,
+        lost * residual[..., 1].T,
+        explained.min(1),
+        explained[:, 0],
+    )

@@ -10,6 +10,7 @@ from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import (
     Errors,
+    Measured,
     Sample,
     is_dense,
     measured,
@@ -18,10 +19,17 @@ from numpyro_sgmcmc.verdict.measurement import (
     unknown,
 )
 from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.shapes import bimodality, tail_indices
 from numpyro_sgmcmc.verdict.softness import softest_directions, with_directions
-from numpyro_sgmcmc.verdict.tails import tail_indices
 from numpyro_sgmcmc.verdict.theory import Predicted, predicted
-from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_STEIN, HEAVIEST_TAIL
+from numpyro_sgmcmc.verdict.thresholds import (
+    BIMODAL,
+    DENSE,
+    DRAWS_BY_DIMENSION,
+    DRAWS_FOR_STEIN,
+    HEAVIEST_TAIL,
+    MODES_APART,
+)
 
 
 class Findings(NamedTuple):
@@ -65,7 +73,11 @@ def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
         softest = softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)
         if not softest.are_all:
-            unchecked = None, "as too many coordinates depend on each other for so few draws"
+            enough = f" (at least {DRAWS_BY_DIMENSION * dimension:,})" if dimension <= DENSE else ""
+            unchecked = (
+                None,
+                f"as too many coordinates depend on each other: use more draws{enough}",
+            )
     found = measured(*wide, batches)
     theory = predicted(run, found.fields[0], key_theory)
     value, p_value = _discrepancy(samples[0], found.fields[0])
@@ -74,7 +86,7 @@ def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
         found.mean,
         theory,
         batches,
-        unchecked or _unchecked(run, found.variance),
+        unchecked or _unchecked(run, found),
         value,
         p_value,
     )
@@ -87,13 +99,17 @@ def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
     return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
 
 
-def _unchecked(run: FinishedRun, variance: Errors) -> tuple[int | None, str] | None:
+def _unchecked(run: FinishedRun, found: Measured) -> tuple[int | None, str] | None:
     dimension = run.walkers[0].draws.shape[2]
-    tails = tail_indices(run.walkers[0].draws.reshape(-1, dimension))
-    heavy = np.flatnonzero(tails > HEAVIEST_TAIL)
+    flat = run.walkers[0].draws.reshape(-1, dimension)
+    heavy = np.flatnonzero(tail_indices(flat) > HEAVIEST_TAIL)
     if heavy.size:
         return int(heavy[0]), "as the tails are so heavy that a variance need not exist"
-    undefined = np.flatnonzero(~np.isfinite(variance.value))
+    several = bimodality(flat, run.weights.reshape(-1) / run.weights.sum()) > BIMODAL
+    apart = np.flatnonzero(several & (found.mean_explained[:dimension] < MODES_APART))
+    if apart.size:
+        return int(apart[0]), "as gradients say too little of the proportions of several modes"
+    undefined = np.flatnonzero(~np.isfinite(found.variance.value))
     if undefined.size:
         at = int(undefined[0])
         return at if at < dimension else None, "as Stein's identity asks for a negative variance"

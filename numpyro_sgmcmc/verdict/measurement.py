@@ -7,13 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.verdict.batches import Batches
-from numpyro_sgmcmc.verdict.control_variates import asked_moments
+from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.fields import Fields, dense_fields
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     DENSE,
     DRAWS_BY_DIMENSION,
+    EXPLAINED,
     GRADIENT_NUMBERS,
     GRADIENT_POINTS,
 )
@@ -61,12 +62,14 @@ class Measured(NamedTuple):
         mean: errors of the reported means.
         samples: of each walker.
         fields: of each walker.
+        mean_explained: share of the finest walker's variation that the gradients explain, (d,).
     """
 
     variance: Errors
     mean: Errors
     samples: list[Sample]
     fields: list[Fields]
+    mean_explained: np.ndarray
 
 
 def is_dense(run: FinishedRun) -> bool:
@@ -98,9 +101,10 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
 def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measured:
     """Return the errors of the means and variances that a run reports.
 
-    Each coordinate's moments are compared with those that Stein's identity asks for (see
-    `asked_moments`), for each walker; what is reported is the sum of the walkers' averages times
-    their coefficients, and so is its error.
+    Each coordinate's moments are compared with those that Stein's identity asks for, for each
+    walker: by `asked_moments` where the gradients explain nearly all of the draws' variation, so
+    that it is nearly exact, else by `ratio_moments`. What is reported is the sum of the walkers'
+    averages times their coefficients, and so is its error.
     """
     weights = run.weights.reshape(-1) / run.weights.sum()
     fields = [
@@ -110,11 +114,15 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
     totals: dict[str, Any] = dict.fromkeys(("asked", "square", "mean", "spread"), 0.0)
     series: dict[str, Any] = dict.fromkeys(("mean", "mean_asked", "square", "square_asked"), 0.0)
     unit = samples[0].scale
+    explained: list[np.ndarray] = []
     for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
         c, scale = walker.coefficient, sample.scale
         own = weights[sample.places]
         x = sample.draws / scale
-        asked = asked_moments(x, field.along(sample.gradients) * scale, own / own.sum())
+        inputs = x, field.along(sample.gradients) * scale, own / own.sum()
+        asked = asked_moments(*inputs)
+        explained += [asked.explained, asked.mean_explained]
+        asked = chosen(asked, ratio_moments(*inputs), explained[0] >= EXPLAINED)
         flat = (walker.draws.reshape(len(weights), -1) - sample.mean) / scale
         ratio = scale / unit
         totals["mean"] += c * ratio * asked.mean
@@ -139,7 +147,7 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
             batches.standard_error(series["mean_asked"]) / sd,
             batches.standard_error(series["mean"] - series["mean_asked"]) / sd,
         )
-    return Measured(variance, mean, samples, fields)
+    return Measured(variance, mean, samples, fields, explained[1])
 
 
 def unknown(dimension: int) -> Errors:

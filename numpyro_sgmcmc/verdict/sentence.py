@@ -132,7 +132,7 @@ def _short(evidence: Evidence) -> str:
 def _unchecked(evidence: Evidence) -> str:
     assert evidence.unchecked is not None
     site, why = evidence.unchecked
-    return f"the standard deviation of {site} cannot be checked, {why}."
+    return f"{site} cannot be checked, {why}."
 
 
 def _imprecise(evidence: Evidence) -> str:

@@ -56,6 +56,17 @@ GRADIENT_NUMBERS = 2**26
 GRADIENT_ROWS = 2 * 10**7
 """Gradients of single rows that a verdict may cost, for each walker."""
 
+EXPLAINED = 0.9
+"""Share of the draws' variation that gradients must explain for a regression of the draws on them:
+the rest is the share by which it may understate an error."""
+
+MODES_APART = 0.5
+"""Share below which gradients say too little of the proportion of two modes."""
+
+BIMODAL = 5 / 9
+"""Bimodality coefficient of a uniform distribution, (skewness^2 + 1) / kurtosis: larger values
+point to several modes (SAS Institute 1990, The CLUSTER procedure)."""
+
 DRAWS_FOR_NOISE = 32
 DRAWS_FOR_STEIN = 400
 DRAWS_FOR_CURVATURE = 4

@@ -144,7 +144,8 @@ def test_a_bad_verdict_travels_and_warns():
 
 def test_richardson_romberg_is_judged_by_what_it_cancels():
     kernel = SGRRLD(linear.model, 0.0012, gradient=ANCHORED, num_steps=10)
-    assert diagnose(run(kernel, warmup=300, samples=3_000, chains=8)).calibrated
+    found = diagnose(run(kernel, warmup=300, samples=3_000, chains=8))
+    assert found.calibrated, found.sentence
 
 
 @pytest.mark.parametrize("build", [Langevin, partial(Hamiltonian, 2.0), partial(Splitting, 2.0)])

@@ -14,7 +14,7 @@ from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
 from numpyro_sgmcmc.verdict import draws as verdict_draws
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
 from numpyro_sgmcmc.verdict.sentence import sentence_of
-from tests.verdict.draws import autoregression, independent, kernel_of, scales, verdict
+from tests.verdict.draws import autoregression, gaussian, independent, kernel_of, scales, verdict
 
 UNIT = (jnp.ones(3),)
 WIDE = (jnp.ones(400),)
@@ -142,6 +142,33 @@ def test_heavy_tails():
     found = verdict(cauchy, (), wide)
     assert not found.calibrated
     assert "a variance need not exist" in found.sentence
+
+
+def two_modes():
+    parts = dist.Normal(jnp.array([-2.0, 2.0]), 1.0)
+    numpyro.sample("z", dist.MixtureSameFamily(dist.Categorical(jnp.array([0.5, 0.5])), parts))
+
+
+def test_wrong_proportions_of_two_modes_are_not_called_right():
+    """Gradients are right within each mode: 70 to 30 instead of 50 to 50 shows in none of them."""
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random((4, 2_500)) < 0.7, -2, 2) + rng.normal(size=(4, 2_500))
+    found = verdict(two_modes, (), x)
+    assert not found.calibrated
+    assert "proportions of several modes" in found.sentence
+    assert found.more_draws is None  # they would not tell
+
+
+def test_many_chains_of_coordinates_cannot_be_checked_with_few_draws():
+    """40 groups of 10 that vary together: more soft directions than are tested."""
+    block = 0.1 * np.eye(10) + 0.9
+    covariance = np.kron(np.eye(40), block)
+    precision = jnp.asarray(np.linalg.inv(covariance), jnp.float32)
+    x = independent(np.random.default_rng(0), (4, 375, 400), covariance)
+    x[..., :10] += 0.3  # one group's common part: a tenth of that shows in each coordinate
+    found = verdict(gaussian, (precision,), x)
+    assert not found.calibrated
+    assert "use more draws (at least 1,600)" in found.sentence, found.sentence
 
 
 # Richardson-Romberg: what is reported is judged, not its walkers.

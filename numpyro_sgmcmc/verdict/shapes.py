@@ -1,10 +1,18 @@
-"""Tails so heavy that there is no variance to estimate."""
+"""Shapes of distributions that gradients cannot check: heavy tails and several modes."""
 
 import numpy as np
 
 SHARE = 0.01
 LEAST = 20
 """The largest draws that a tail is read from: this share of all, and at least so many."""
+
+
+def bimodality(draws: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return (skewness^2 + 1) / kurtosis of each column of draws (n, d), with weights of sum 1."""
+    centred = draws - weights @ draws
+    with np.errstate(divide="ignore", invalid="ignore"):
+        x = centred / np.sqrt(weights @ centred**2)
+        return ((weights @ x**3) ** 2 + 1) / (weights @ x**4)
 
 
 def tail_indices(draws: np.ndarray) -> np.ndarray:
