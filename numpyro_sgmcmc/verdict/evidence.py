@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preparation import TOLERANCE
 from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import as_given, as_sd, factor_needed, largest_bias, worst_pair
@@ -58,7 +57,7 @@ def evidence_of(
             findings.variance, findings.mean, np.concatenate([by_noise + by_step, further])
         ),
         plates=run.target.structure.plates,
-        has_plain_gradient=isinstance(run.gradient, Plain),
+        has_plain_gradient=not run.gradient.is_control_variate,
         has_correction=run.tuned.correction is not None,
         dimension=dimension,
         temperature=run.temperature,

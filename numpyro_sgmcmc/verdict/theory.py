@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.preparation import curvatures, measured_noise
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import spread
@@ -72,8 +71,8 @@ def _relative_variances(
     Infinite in the directions in which some walker's recursion does not settle.
     """
     silence = np.zeros_like(curvature)
-    v = silence if noise is None else _along(noise, axes) / run.temperature
-    known = silence if run.tuned.correction is None else _along(run.tuned.correction, axes)
+    v = silence if noise is None else noise.along(axes) / run.temperature
+    known = silence if run.tuned.correction is None else run.tuned.correction.along(axes)
     dynamics = run.dynamics.linearised()
     smooth = noisy = silence
     for walker in run.walkers:
@@ -105,12 +104,3 @@ def _largest_curvature(run: FinishedRun, linear: Any, points: jax.Array, key: ja
         return jnp.max(found)
 
     return float(run.target.run(largest, linear, points, key, name="largest curvature"))
-
-
-def _along(correction: Any, axes: np.ndarray) -> np.ndarray:
-    """Return the variances of a covariance along orthonormal axes."""
-    variances = np.asarray(correction.variances, np.float64)
-    if isinstance(correction, DiagonalCorrection):
-        return (axes**2).T @ variances
-    assert isinstance(correction, DenseCorrection)
-    return (axes.T @ np.asarray(correction.axes, np.float64)) ** 2 @ variances
