@@ -1,7 +1,6 @@
 """Measured curvature and gradient noise, in a preconditioner's coordinates."""
 
 from collections.abc import Callable
-from math import log, sqrt
 from typing import NamedTuple
 
 import jax
@@ -13,7 +12,6 @@ from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.target import View
 from numpyro_sgmcmc.preparation.thresholds import (
-    CHANCE_OF_KINKS,
     DENSE_NOISE,
     NOISE_BATCH,
     NOISE_DRAWS,
@@ -44,21 +42,21 @@ def curvatures(
     Power iteration on Hessian-vector products; the mean is v' S' H S v / d for the random signs v
     that it starts from (Hutchinson).
     """
-    _, key_rows = random.split(key)
+    key_signs, key_rows = random.split(key)
     rows = view.many_rows(key_rows)
 
     def product(vector: jax.Array) -> jax.Array:
         moved = view.hessian_product_over(position, preconditioner.apply(vector), rows)
         return preconditioner.transpose(moved)
 
-    return _power_iteration(product, position, key)
+    return power_iteration(product, position, key_signs)
 
 
-def _power_iteration(
+def power_iteration(
     product: Callable[[jax.Array], jax.Array], position: jax.Array, key: jax.Array
 ) -> Curvature:
+    """Return the curvature of a linear map in the coordinates of a position."""
     tiny = jnp.finfo(position.dtype).tiny
-    key_signs, _ = random.split(key)
 
     def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         vector, _, mean = carry
@@ -68,69 +66,25 @@ def _power_iteration(
         mean = jnp.where(count == 0, vector @ image, mean)
         return image / jnp.maximum(norm, tiny), norm, mean
 
-    signs = random.signs(key_signs, position.shape, position.dtype)
+    signs = random.signs(key, position.shape, position.dtype)
     zero = jnp.zeros((), position.dtype)
     start = (signs / jnp.sqrt(position.size).astype(position.dtype), zero, zero)
     _, largest, mean = jax.lax.fori_loop(0, POWER_STEPS, body, start)
     return Curvature(largest, mean)
 
 
-def typical_curvatures(
+def curvature_at(
     view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
 ) -> Curvature:
-    """Return the largest curvature at any of some draws of the posterior, and the mean one.
+    """Return the largest curvature at any of the points, and the mean one."""
 
-    Integration by parts gives E|S' grad U|^2 = E tr(S' H S) for a smooth U. Where U has kinks
-    (Laplace densities, rectifiers) the Hessian misses the curvature in them, which is zero almost
-    everywhere. Where squared gradients are larger than chance allows, curvatures are those of
-    secants: differences of gradients one standard deviation to either side.
-    """
+    def one(inputs: tuple[jax.Array, jax.Array]) -> Curvature:
+        return curvatures(view, preconditioner, *inputs)
 
-    def one(inputs: tuple[jax.Array, jax.Array]) -> tuple[Curvature, jax.Array]:
-        position, key = inputs
-        _, key_rows = random.split(key)
-        gradient = jax.grad(view.potential)(position, view.many_rows(key_rows))
-        square = jnp.sum(preconditioner.transpose(gradient) ** 2)
-        return curvatures(view, preconditioner, position, key), square
-
-    keys = random.split(key, len(points))
-    found, squares = jax.lax.map(one, (points, keys))
+    found = jax.lax.map(one, (points, random.split(key, len(points))))
     finite = jnp.where(jnp.isfinite(found.largest), found.largest, 0.0)
-    mean = jnp.mean(jnp.where(jnp.isfinite(found.mean), found.mean, 0.0))
-    square = jnp.mean(squares) / points.shape[1]  # NaN where U is not finite: then no kinks
-    # The mean of n squares of N(0, 1) exceeds this with less than that chance (Laurent and
-    # Massart 2000, lemma 1).
-    share = -log(CHANCE_OF_KINKS) / points.size
-    has_kinks = square >= mean * (1.0 + 2.0 * sqrt(share) + 2.0 * share)
-
-    def of_secants() -> Curvature:
-        secants = jax.lax.map(lambda x: _secants(view, preconditioner, *x), (points, keys))
-        sound = jax.tree.map(lambda x: jnp.where(jnp.isfinite(x), x, 0.0), secants)
-        largest = jnp.maximum(jnp.max(finite), jnp.max(sound.largest))
-        average = jnp.maximum(mean, jnp.mean(sound.mean))
-        # Secants find nothing where the nearest kink is further away. Without any slope, as on a
-        # plateau, there is the scale of the coordinates alone.
-        instead = jnp.where(square > 0, square, 1.0)
-        return Curvature(
-            jnp.where(largest > 0, largest, instead), jnp.where(average > 0, average, instead)
-        )
-
-    return jax.lax.cond(has_kinks, of_secants, lambda: Curvature(jnp.max(finite), mean))
-
-
-def _secants(
-    view: View, preconditioner: AbstractLinearMap, position: jax.Array, key: jax.Array
-) -> Curvature:
-    """Return curvatures by differences of gradients at position +- S v, v of length 1."""
-    _, key_rows = random.split(key)
-    rows = view.many_rows(key_rows)
-
-    def product(vector: jax.Array) -> jax.Array:
-        moves = jnp.array([1.0, -1.0], position.dtype)[:, None] * preconditioner.apply(vector)
-        ahead, behind = jax.vmap(jax.grad(view.potential), (0, None))(position + moves, rows)
-        return preconditioner.transpose(ahead - behind) / 2
-
-    return _power_iteration(product, position, key)
+    mean = jnp.where(jnp.isfinite(found.mean), found.mean, 0.0)
+    return Curvature(jnp.max(finite), jnp.mean(mean))
 
 
 def gradient_noise(

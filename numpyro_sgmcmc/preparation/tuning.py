@@ -12,8 +12,9 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.limits import choose, limits_of
-from numpyro_sgmcmc.preparation.measure import Curvature, Noise, gradient_noise, typical_curvatures
+from numpyro_sgmcmc.preparation.measure import Curvature, Noise, gradient_noise
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.target import Target, View
@@ -52,7 +53,7 @@ def choose_numbers(
     key_curvature, key_noise = random.keys_of(key, 2)
     temperature = options.temperature
     some = points[:: max(1, len(points) // CURVATURE_POINTS)]
-    curvature, mean = target.run(curvature_at, preconditioner, some, key_curvature, optimise=False)
+    curvature, mean = typical_curvature(target, preconditioner, some, key_curvature)
     gradient, noise = _least_noisy(
         target, key_noise, gradients, preconditioner, anchor, points, curvature
     )
@@ -93,13 +94,6 @@ def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrec
             f' got {noise.correction.variances.size}. Use noise_correction="diagonal".'
         )
     return noise.correction.at_temperature(temperature)
-
-
-def curvature_at(
-    view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
-) -> Curvature:
-    """Return the largest curvature at any of the points, and the mean one."""
-    return typical_curvatures(view, preconditioner, points, key)
 
 
 def _correction(options: Options, noise: Noise, share: jax.Array) -> AbstractCorrection | None:

@@ -12,6 +12,7 @@ from jax.core import Tracer
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense
+from numpyro_sgmcmc.preparation import kinks
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
@@ -26,7 +27,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     SHORTEST_WINDOW,
     WALKERS,
 )
-from numpyro_sgmcmc.preparation.tuning import choose_numbers, curvature_at, noise_program
+from numpyro_sgmcmc.preparation.tuning import choose_numbers, noise_program
 from numpyro_sgmcmc.preparation.windows import Window, updated
 from numpyro_sgmcmc.state import Tuned
 
@@ -124,9 +125,7 @@ def compile_ahead(
     draw, name = points_program(options.temperature)
     target.ahead(draw, approximation, key, name=name, optimise=False)
     linear: Any = options.preconditioner or approximation.spread
-    target.ahead(
-        curvature_at, linear, shape(CURVATURE_POINTS, *position.shape), key, optimise=False
-    )
+    kinks.compile_ahead(target, linear, shape(CURVATURE_POINTS, *position.shape), key)
     if target.structure.plates or target.structure.is_random:
         measure, name = noise_program(gradient)
         target.ahead(measure, anchor, linear, points, key, name=name)

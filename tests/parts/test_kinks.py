@@ -11,7 +11,8 @@ from numpyro_sgmcmc import SGHMCSplit
 from numpyro_sgmcmc.preconditioner import Diagonal, Identity
 from numpyro_sgmcmc.preparation import Approximation
 from numpyro_sgmcmc.preparation.approximation import mean_field
-from numpyro_sgmcmc.preparation.measure import curvatures, typical_curvatures
+from numpyro_sgmcmc.preparation.kinks import typical_curvature
+from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.windows import Seen, updated
 from tests.parts.test_warmup import target_of
 
@@ -46,7 +47,7 @@ def test_curvature_of_kinks_is_that_of_secants():
     target = target_of(density(dist.Laplace(0.0, 1.0).expand([width]).to_event(1)))
     points = jax.random.laplace(KEY, (1, width))
     linear = Diagonal(jnp.full(width, np.sqrt(2.0)))
-    found = target.run(typical_curvatures, linear, points, KEY)
+    found = typical_curvature(target, linear, points, KEY)
     # The secant of a coordinate is 2 / (2 step) with the chance of a kink within it, else 0, for
     # steps of 1 / sqrt(d) standard deviations: binomial, five standard errors (6e-7).
     step = 1 / np.sqrt(width)
@@ -60,7 +61,7 @@ def test_curvature_of_kinks_is_that_of_secants():
 def test_curvature_of_a_smooth_density_is_its_hessian():
     target = target_of(density(dist.Normal(0.0, 0.5).expand([3]).to_event(1)))
     points = 0.5 * jax.random.normal(KEY, (4, 3))
-    found = target.run(typical_curvatures, Identity(), points, KEY)
+    found = typical_curvature(target, Identity(), points, KEY)
     alone = target.run(curvatures, Identity(), points[0], KEY)
     np.testing.assert_allclose(found, alone, rtol=1e-5)
     np.testing.assert_allclose(found, 4.0, rtol=1e-5)
@@ -68,7 +69,7 @@ def test_curvature_of_a_smooth_density_is_its_hessian():
 
 def test_a_plateau_has_the_curvature_of_the_coordinates():
     target = target_of(plateau)
-    found = target.run(typical_curvatures, Diagonal(jnp.full(1, 0.1)), jnp.zeros((4, 1)), KEY)
+    found = typical_curvature(target, Diagonal(jnp.full(1, 0.1)), jnp.zeros((4, 1)), KEY)
     assert (found.largest, found.mean) == (1.0, 1.0)
 
 
