@@ -1,4 +1,4 @@
-"""One-time work before a run: where the posterior lies, how wide it is, and sound numbers."""
+"""One-time work before a run: locate the posterior, measure its scale, choose the settings."""
 
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.first import first_states

@@ -29,7 +29,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
 class Approximation(NamedTuple):
     """N(centre, spread spread'): centre (d,), spread a linear map of (d,).
 
-    A spread of None is a point.
+    If the spread is None, the approximation is the point `centre`.
     """
 
     centre: jax.Array
@@ -37,7 +37,7 @@ class Approximation(NamedTuple):
 
     @partial(jax.jit, static_argnames=("count", "temperature"))
     def draw(self, key: jax.Array, count: int, temperature: float = 1.0) -> jax.Array:
-        """Return draws (count, d), with the covariance times the temperature."""
+        """Return draws (count, d); the covariance is multiplied by the temperature."""
         noise = random.normal(key, (count, self.centre.size), self.centre.dtype)
         return self.at(sqrt(temperature) * noise)
 
@@ -48,7 +48,7 @@ class Approximation(NamedTuple):
 
 @jax.jit
 def laplace(mode: Mode) -> Approximation:
-    """Return the Gaussian of the Hessian at the mode, or of its diagonal in high dimension."""
+    """Return the Gaussian at the mode whose precision is the Hessian, or its estimated diagonal."""
     if not mode.is_dense:
         return Approximation(mode.position, Diagonal(conditional_scale(mode.hessian)))
     scale, axes = principal_axes(mode.hessian)
@@ -56,17 +56,17 @@ def laplace(mode: Mode) -> Approximation:
 
 
 def laplace_at(view: View, mode: Mode) -> Approximation:
-    """Return the same, as a program that a target keeps."""
+    """Return `laplace(mode)`; this form can be passed to `Target.run`."""
     return laplace(mode)
 
 
 def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
-    """Return whether the Laplace approximation describes U where it would draw.
+    """Return whether the Laplace approximation describes U at its own draws.
 
-    A centred hierarchy has no joint mode worth its name: its scale runs to 0, its curvature to
-    infinity. So: an arrived search, positive curvature, and U(z) - U(mode) = |x|^2 / 2 within a
-    factor for draws z = mode + S x. Only where the whole Hessian is known; elsewhere there is
-    nothing better to begin with.
+    A centred hierarchical model has no useful joint mode: its scale tends to 0 and its curvature to
+    infinity. Three conditions are therefore checked: the search has converged, the curvature is
+    positive, and U(z) - U(mode) is close to |x|^2 / 2 for draws z = mode + S x. They are checked
+    only if the whole Hessian is known. Otherwise the result is True.
     """
     if isinstance(mode.position, Tracer) or not mode.is_dense:
         return True
@@ -81,13 +81,13 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
 
 
 def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximation:
-    """Return the independent Gaussians nearest to the posterior in reverse Kullback-Leibler.
+    """Return the independent Gaussians of least reverse Kullback-Leibler divergence.
 
-    Minimises E U(m + s x) - sum log s over minibatches and x ~ N(0, I) by Adam. NumPyro's own
-    `SVI` would draw the subsampled plate by itself, at a cost of N a step.
+    Minimises E U(m + s x) - sum log s with Adam; the mean is over minibatches and x ~ N(0, I).
+    NumPyro's `SVI` is not used, because its subsampled plate costs O(N) at each step.
 
     Raises:
-        ValueError: where the density has no finite integral along a coordinate.
+        ValueError: if the density has no finite integral along a coordinate.
     """
     centre, scale = target.run(_fit, key, start)
     check_tails(target, centre, scale)
@@ -95,7 +95,7 @@ def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximatio
 
 
 def energy_ratios(view: View, mode: Mode, key: jax.Array) -> jax.Array:
-    """Return U - U(mode) at draws of the Laplace approximation, over the approximation's own."""
+    """Return (U - U(mode)) / (|y|^2 / 2) at draws mode + S y of the Laplace approximation."""
     y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
     points = laplace(mode).at(y)
     found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))

@@ -21,10 +21,10 @@ from numpyro_sgmcmc.state import DataTag, SGMCMCState, given_to_init
 def first_states(
     target: Target, options: Options, prepared: Prepared, request: Request, tag: DataTag
 ) -> SGMCMCState:
-    """Return the first state of each chain that is asked for.
+    """Return the first state of each requested chain.
 
     Raises:
-        ValueError: where a start is not finite; see `check_start`.
+        ValueError: if a start is not finite; see `check_start`.
     """
     program = _FirstStates(options, request.is_single)
     inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
@@ -37,7 +37,7 @@ def first_states(
 def compile_ahead(
     target: Target, options: Options, prepared: Prepared, request: Request, tag: DataTag
 ) -> None:
-    """Begin to compile what `first_states` runs, from shapes of what is prepared."""
+    """Begin to compile the program of `first_states`; `prepared` holds shapes only."""
     program = _FirstStates(options, request.is_single)
     inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
     target.ahead(program.run, *inputs, name=program.name(*inputs), optimise=False)
@@ -52,7 +52,7 @@ class _FirstStates:
     is_single: bool
 
     def name(self, *inputs: Any) -> Any:
-        """Return what tells this program from others of one target."""
+        """Return a name that is unique among the programs of a target."""
         return _FirstStates, self.is_single, jax.tree.structure(inputs)
 
     def run(
@@ -109,8 +109,8 @@ def _start(
 ) -> tuple[jax.Array, jax.Array]:
     """Return a chain's first position, and whether it is finite.
 
-    It is at `init_params`; without them at a draw of the Gaussian approximation; and without an
-    approximation where the strategy says.
+    The position is `init_params` if they are given, else a draw of the Gaussian approximation if
+    there is one, else a draw of the initialisation strategy.
     """
     if init_params is not None:
         position = flatten_params(view.structure, init_params, "init_params")
@@ -118,10 +118,10 @@ def _start(
     approximation = prepared.approximation
     if approximation is None:
         return draw_start(view, options.init_strategy, key)
-    finite = jnp.ones((), bool)  # at a mode, which has been checked
+    finite = jnp.ones((), bool)  # The mode has been checked already.
     if approximation.spread is None:
         return approximation.centre, finite
     position = approximation.draw(key, 1, options.temperature)[0]
-    # The Gaussian approximation may reach beyond where U is finite; its centre does not.
+    # U may be infinite at a draw of the approximation. It is finite at its centre.
     inside = is_finite_start(view, key_check, position)
     return jnp.where(inside, position, approximation.centre), finite

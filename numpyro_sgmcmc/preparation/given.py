@@ -1,4 +1,4 @@
-"""What a kernel needs besides a step size that the user gave."""
+"""The preparation of a kernel whose step size the user gave."""
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from numpyro_sgmcmc.state import Tuned
 
 
 def needs_start(options: Options, gradient: AbstractGradient) -> bool:
-    """Return whether a position is needed at which to search for a mode or to see a curvature."""
+    """Return whether a start is needed, for the search for a mode or to measure curvature."""
     searches = gradient.anchor is None and _needs_anchor(options, gradient)
     return searches or options.dynamics.needs_friction
 
@@ -32,15 +32,15 @@ def complete(
     gradient: AbstractGradient,
     start: jax.Array | None,
 ) -> Prepared:
-    """Return the anchor, noise correction and friction that a given step size leaves open.
+    """Return the anchor, noise correction and friction for a given step size.
 
     Args:
         target: the model bound to its data.
         key_mode: key of the search for a mode.
         key_tune: key of the measurements.
-        options: what the user chose, a step size included.
+        options: the user's choices, with a step size.
         gradient: the gradient estimator.
-        start: flat position; None where `needs_start` is false.
+        start: flat position; None if `needs_start` is false.
     """
     preconditioner = options.preconditioner or Identity()
     key_points, key_noise, key_friction = random.keys_of(key_tune, 3)
@@ -77,5 +77,5 @@ def _friction(
     assert start is not None and options.step_size is not None
     found = target.run(curvatures, preconditioner, start, key, optimise=False)
     suggestion = suggested_friction(found.largest, found.mean, start.size)
-    # exp(-D h) stays above 1/e: more friction than that only slows the walk down.
+    # Keeps exp(-D h) above 1/e: more friction would only slow the chain down.
     return jnp.minimum(suggestion, 1.0 / options.step_size(0)).astype(start.dtype)

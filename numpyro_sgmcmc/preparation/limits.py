@@ -1,4 +1,4 @@
-"""What curvature and gradient noise leave of a step size, and the friction that suits them."""
+"""The largest step size that curvature and gradient noise allow, and a suitable friction."""
 
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,14 @@ from numpyro_sgmcmc.preparation.thresholds import FRICTION, TOLERANCE
 
 
 class Limits(NamedTuple):
-    """Dynamics with their friction, heating at h = 1, the largest smooth h, heating there."""
+    """What limits the step size h.
+
+    Attributes:
+        dynamics: the dynamics with their friction.
+        unit_heat: heating by gradient noise at h = 1, as a share of the temperature.
+        smooth: the largest h that curvature allows.
+        share: heating at that h.
+    """
 
     dynamics: Any
     unit_heat: jax.Array
@@ -21,7 +28,7 @@ class Limits(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The numbers of `Adaptation` that follow from the limits."""
+    """The values of `Adaptation` that follow from the limits."""
 
     step_size: jax.Array
     share: jax.Array
@@ -29,12 +36,12 @@ class Chosen(NamedTuple):
     batch_factor: jax.Array
 
 
-# Programs of a few numbers: one by one, their operations take longer to compile.
+# Compiled as a whole, because compiling each scalar operation alone takes longer.
 @partial(jax.jit, static_argnames=("dimension", "temperature"))
 def limits_of(
     dynamics: Any, curvature: Curvature, noise: jax.Array, dimension: int, temperature: float
 ) -> Limits:
-    """Return what curvature and gradient noise allow dynamics to do, their friction filled in."""
+    """Return the limits that curvature and gradient noise set, and dynamics with a friction."""
     friction = suggested_friction(curvature.largest, curvature.mean, dimension)
     dynamics = dynamics.with_friction(friction)
     if dynamics.has_friction:
@@ -47,7 +54,7 @@ def limits_of(
 
 @jax.jit
 def choose(limits: Limits, most: Any, caution: Any, slowest: jax.Array) -> Chosen:
-    """Return the largest step size whose share of heating is at most `most`, times `caution`."""
+    """Return `caution` times the largest step size whose share of heating is at most `most`."""
     quiet = most / jnp.maximum(limits.unit_heat, jnp.finfo(limits.unit_heat.dtype).tiny)
     h = caution * jnp.minimum(limits.smooth, quiet)
     return Chosen(
@@ -59,5 +66,5 @@ def choose(limits: Limits, most: Any, caution: Any, slowest: jax.Array) -> Chose
 
 
 def suggested_friction(largest: jax.Array, mean: jax.Array, dimension: int) -> jax.Array:
-    """Return D = 1.5 sqrt(mean curvature); the mean lies between largest / d and largest."""
+    """Return D = 1.5 sqrt(mean curvature); the mean is clipped to [largest / d, largest]."""
     return FRICTION * jnp.sqrt(jnp.clip(mean, largest / dimension, largest))

@@ -1,4 +1,4 @@
-"""Where the posterior lies: a Gaussian to begin with, and an anchor."""
+"""Locating the posterior: a first Gaussian approximation, and an anchor."""
 
 from typing import Any, NamedTuple
 
@@ -22,11 +22,11 @@ from numpyro_sgmcmc.preparation.warn import check_finite, warn_about_mode
 
 
 class Located(NamedTuple):
-    """Where a warm-up begins.
+    """The start of a warm-up.
 
     Attributes:
         approximation: a Gaussian approximation of the posterior.
-        anchor: a point near its centre, with U and grad U there.
+        anchor: a point near its centre, with U and grad U at that point.
     """
 
     approximation: Approximation
@@ -36,16 +36,16 @@ class Located(NamedTuple):
 def locate(
     target: Target, key: jax.Array, start: jax.Array | None, given: dict[str, Any] | None
 ) -> Located:
-    """Return the Laplace approximation at a mode; where there is no sound mode, a mean-field fit.
+    """Return the Laplace approximation at a mode, or a mean-field fit if it is not sound.
 
     Args:
         target: the model bound to its data.
         key: key of the search and of the fit.
-        start: flat position at which the search begins; None where an anchor is given.
-        given: the user's anchor, unconstrained values by site name, or None.
+        start: flat position at which the search begins; None if an anchor is given.
+        given: the user's anchor (unconstrained values by site name), or None.
 
     Raises:
-        ValueError: where U or its gradient is not finite at the point that was found.
+        ValueError: if U or its gradient is not finite at the point that was found.
     """
     key_mode, key_check, key_fit = random.keys_of(key, 3)
     if start is None:
@@ -63,9 +63,9 @@ def locate(
 
 
 def compile_ahead(target: Target) -> Located:
-    """Begin to compile what `locate` runs where it finds a sound mode; return shapes of its result.
+    """Begin to compile the programs of `locate`; return the shapes of its result.
 
-    For models of so few parameters that the Hessian is formed.
+    The programs are those of a sound mode, for models small enough that the Hessian is formed.
     """
     key = jax.eval_shape(jax.random.key, 0)
     dtype = jnp.result_type(*jax.tree.leaves(target.structure.prototype))
@@ -79,7 +79,7 @@ def compile_ahead(target: Target) -> Located:
 def find_anchor(
     target: Target, key: jax.Array, start: jax.Array | None, given: dict[str, Any] | None
 ) -> Mode:
-    """Return the user's anchor, or a mode that is searched for from `start`."""
+    """Return the user's anchor, or the mode that a search from `start` finds."""
     if given is not None:
         mode = describe(target, flatten_params(target.structure, given, "anchor"))
     else:
@@ -90,12 +90,12 @@ def find_anchor(
 
 
 def anchor_of(mode: Mode) -> Anchor:
-    """Return a mode as an anchor."""
+    """Return the mode as an anchor."""
     return Anchor(*mode[:3])
 
 
 def anchor_at(target: Target, position: jax.Array) -> Anchor:
-    """Return a point with U and grad U of the whole data there."""
+    """Return an anchor at `position`: the point, and U and grad U of the whole data there."""
     return Anchor(position, *target.run(value_and_grad, position))
 
 

@@ -1,4 +1,4 @@
-"""Measured curvature and gradient noise, in a preconditioner's coordinates."""
+"""Measurements of curvature and gradient noise, in a preconditioner's coordinates."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,14 +21,14 @@ from numpyro_sgmcmc.preparation.thresholds import (
 
 
 class Noise(NamedTuple):
-    """Covariance V of S' g over minibatches: its largest eigenvalue, and what corrects for it."""
+    """Covariance V of S' g over minibatches: its largest eigenvalue, and a correction for it."""
 
     largest: jax.Array
     correction: AbstractCorrection
 
 
 class Curvature(NamedTuple):
-    """Largest eigenvalue (in modulus) of S' H S, and its mean eigenvalue."""
+    """Largest eigenvalue of S' H S in modulus, and its mean eigenvalue."""
 
     largest: jax.Array
     mean: jax.Array
@@ -37,10 +37,10 @@ class Curvature(NamedTuple):
 def curvatures(
     view: View, preconditioner: AbstractLinearMap, position: jax.Array, key: jax.Array
 ) -> Curvature:
-    """Return the curvature at a position: of all rows where they are few, else of a large sample.
+    """Return the curvature at a position, from all rows if they are few, else from many of them.
 
-    Power iteration on Hessian-vector products; the mean is v' S' H S v / d for the random signs v
-    that it starts from (Hutchinson).
+    Uses power iteration on Hessian-vector products. The mean is v' S' H S v / d, where the vector v
+    of random signs is the start of the iteration (Hutchinson's estimator).
     """
     key_signs, key_rows = random.split(key)
     rows = view.many_rows(key_rows)
@@ -61,7 +61,7 @@ def power_iteration(
     def body(count: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         vector, _, mean = carry
         image = product(vector)
-        # The image of a unit vector is never longer than the largest modulus, and grows towards it.
+        # The norm of a unit vector's image increases to the largest modulus and never exceeds it.
         norm = jnp.linalg.norm(image)
         mean = jnp.where(count == 0, vector @ image, mean)
         return image / jnp.maximum(norm, tiny), norm, mean
@@ -96,11 +96,12 @@ def gradient_noise(
     points: jax.Array,
     key: jax.Array,
 ) -> Noise:
-    """Return the covariance of S' g over minibatches, its mean over the positions (points, d).
+    """Return the covariance of S' g over minibatches, averaged over the positions (points, d).
 
-    Dense up to 500 dimensions. Above, its diagonal, and the largest eigenvalue from the Gram matrix
-    of the draws: with few draws that errs upwards, which is the safe side for a step size. The
-    estimator's state is that of a walker that was last at `last_seen`.
+    The covariance is dense up to 500 dimensions. Above, its diagonal is computed, and the largest
+    eigenvalue is that of the draws' Gram matrix. With few draws this eigenvalue is overestimated,
+    which makes the step size smaller. The estimator's state is that of a walker whose last position
+    was `last_seen`.
     """
     dimension = points.shape[1]
     is_dense = dimension <= DENSE_NOISE

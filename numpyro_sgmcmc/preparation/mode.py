@@ -1,4 +1,4 @@
-"""A mode of the posterior: the anchor of fixed-point gradients and the centre of the tuning."""
+"""A mode of the posterior: the anchor of control variates and the centre of the tuning."""
 
 from typing import Any, NamedTuple
 
@@ -26,10 +26,10 @@ class Mode(NamedTuple):
 
     Attributes:
         position: shape (d,).
-        potential_energy: U there.
-        gradient: grad U there, (d,).
-        hessian: the Hessian, (d, d), where it is formed, else an estimate of its diagonal, (d,).
-        distance: to the mode by Newton's step, in standard deviations; infinite if not known.
+        potential_energy: U at the position.
+        gradient: grad U at the position, (d,).
+        hessian: the Hessian, (d, d), if it is formed; else an estimate of its diagonal, (d,).
+        distance: length of Newton's step to the mode in standard deviations; infinite if unknown.
     """
 
     position: jax.Array
@@ -45,13 +45,13 @@ class Mode(NamedTuple):
 
 
 def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
-    """Search a mode of U from `start`: Adam on minibatches, then L-BFGS or Newton's steps.
+    """Search for a mode of U from `start`: Adam on minibatches, then Newton's method or L-BFGS.
 
-    Adam comes near from a rough start, but stalls where scales differ by orders of magnitude. Where
-    the Hessian can be formed, Newton's steps finish; L-BFGS on the exact gradient comes to their
-    help where they did not arrive, and finishes alone in higher dimensions. (In single precision
-    its line search cannot resolve U below about 1e-7 |U|, which may be several standard deviations;
-    Newton's steps need gradients only.)
+    Adam approaches the mode from a rough start, but stalls if scales differ by orders of magnitude.
+    If the Hessian can be formed, Newton's method follows. If it does not converge, L-BFGS with the
+    exact gradient and Newton's method again follow. In higher dimensions L-BFGS is used alone. (In
+    single precision its line search cannot resolve U below about 1e-7 |U|, which may be several
+    standard deviations. Newton's method needs gradients only.)
     """
     position = target.run(adam, key, start, optimise=False)
     if not is_dense(position):
@@ -69,12 +69,12 @@ def is_dense(position: jax.Array) -> bool:
 
 
 def describe(target: Target, position: jax.Array) -> Mode:
-    """Return U, its gradient and, where it is formed, its Hessian at a point."""
+    """Return U, its gradient and its Hessian (or an estimate of its diagonal) at a point."""
     return target.run(_second_order if is_dense(position) else _diagonal, position)
 
 
 def _diagonal(view: View, position: jax.Array) -> Mode:
-    # v * (H v) with random signs v has the diagonal of H as its mean.
+    # The mean of v * (H v) over random signs v is the diagonal of H.
     def probe(key: jax.Array) -> jax.Array:
         signs = random.signs(key, position.shape, position.dtype)
         return signs * view.hessian_product(position, signs)
@@ -92,7 +92,7 @@ def _second_order(view: View, position: jax.Array) -> Mode:
 
 
 def adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
-    """Return where Adam on minibatches comes to from `start`."""
+    """Return the last position of Adam on minibatches, started at `start`."""
     decay = optax.cosine_decay_schedule(ADAM_STEP_SIZE, ADAM_STEPS)
     optimizer = optax.apply_if_finite(optax.adam(decay), max_consecutive_errors=ADAM_STEPS)
 
@@ -124,7 +124,7 @@ def _lbfgs(view: View, start: jax.Array) -> jax.Array:
             gradient, state, position, value=energy, grad=gradient, value_fn=value
         )
         moved = jnp.asarray(optax.apply_updates(position, update))
-        # Where rounding in U hides any descent, the line search stays: nothing more is to be had.
+        # If rounding in U hides every descent, the line search does not move. The search then ends.
         stuck = ~jnp.all(jnp.isfinite(moved)) | jnp.all(moved == position)
         position = jnp.where(stuck, position, moved)
         first = jnp.where(count == 0, jnp.maximum(size, 1.0), first)
@@ -136,9 +136,9 @@ def _lbfgs(view: View, start: jax.Array) -> jax.Array:
 
 
 def newton(view: View, start: jax.Array) -> Mode:
-    """Return where damped Newton steps on the whole data come to from `start`."""
+    """Return the last point of damped Newton steps on the whole data, started at `start`."""
     size, dtype = start.size, start.dtype
-    # Rounding in U hides small descents: an ascent below its resolution is none.
+    # An increase of U smaller than its rounding error does not count as one.
     resolution = 100 * jnp.finfo(dtype).eps
 
     def unfinished(carry: tuple[Mode, jax.Array, jax.Array]) -> jax.Array:
@@ -152,7 +152,7 @@ def newton(view: View, start: jax.Array) -> Mode:
         slack = resolution * jnp.abs(mode.potential_energy)
         better = tried.potential_energy <= mode.potential_energy + jnp.where(count > 0, slack, 0.0)
         better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
-        refused = (mode.position + candidate) / 2  # half of a step that went too far
+        refused = (mode.position + candidate) / 2  # Halves a step that went too far.
         kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
         step = _newton_step(kept) / jnp.maximum(1.0, kept.distance / LONGEST_STEP)
         return kept, jnp.where(better, kept.position - step, refused), count + 1
@@ -169,9 +169,9 @@ def _newton_step(mode: Mode) -> jax.Array:
 
 
 def principal_axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return posterior standard deviations along the Hessian's eigenvectors, and those.
+    """Return posterior standard deviations along the Hessian's eigenvectors, and the eigenvectors.
 
-    A direction without measurable positive curvature gets 1, the scale of the unconstrained space.
+    A direction without measurable positive curvature gets the standard deviation 1.
     """
     curvatures, axes = jnp.linalg.eigh(hessian)
     floor = 10 * jnp.finfo(hessian.dtype).eps * jnp.max(jnp.abs(curvatures))
@@ -180,9 +180,10 @@ def principal_axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
 
 
 def conditional_scale(diagonal: jax.Array) -> jax.Array:
-    """Return 1 / sqrt(H_ii): the standard deviations of each coordinate given all others.
+    """Return 1 / sqrt(H_ii): the standard deviation of each coordinate given all others.
 
-    Never larger than the marginal ones. Estimates below a thousandth of the mean count as that.
+    It is never larger than the marginal standard deviation. Estimates of H_ii are raised to at
+    least a thousandth of their mean.
     """
     floor = 1e-3 * jnp.mean(jnp.abs(diagonal))
     return jax.lax.rsqrt(jnp.maximum(diagonal, floor))

@@ -1,4 +1,4 @@
-"""What a user chose of a kernel."""
+"""A user's choices for a kernel."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass, replace
@@ -14,19 +14,19 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 @final
 @dataclass(frozen=True, eq=False)
 class Options:
-    """A kernel's options; None leaves a choice to the warm-up.
+    """A kernel's options. The warm-up chooses those that are None.
 
     Attributes:
-        dynamics: with or without its friction.
+        dynamics: the dynamics, with or without a friction.
         step_size: a function of the transition count, or None.
-        has_constant_step_size: whether the step size is a number, given or to be chosen.
+        has_constant_step_size: whether the step size is constant; true if the warm-up chooses it.
         gradient: the gradient estimator, or None.
         temperature: T.
         minibatch: the minibatch scheme.
         preconditioner: the preconditioner, or None.
         noise_correction: "diagonal", "dense", False for none, or None.
         num_steps: transitions in one MCMC iteration.
-        init_strategy: NumPyro's.
+        init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
     """
 
     dynamics: AbstractDynamics
@@ -46,7 +46,7 @@ class Options:
         return None if self.gradient is None else self.gradient.anchor
 
     def with_gradient(self, gradient: AbstractGradient) -> "Options":
-        """Return the options with a gradient estimator that was chosen before."""
+        """Return the options with this gradient estimator, if the user gave none."""
         return self if self.gradient is not None else replace(self, gradient=gradient)
 
 
@@ -54,7 +54,7 @@ def candidate_gradients(options: Options, structure: Structure) -> tuple[Abstrac
     """Return the gradient estimators to choose from, the preferred one first.
 
     Raises:
-        ValueError: where a control variate is wanted for a random density.
+        ValueError: if a control variate is requested for a random density.
     """
     gradient = options.gradient
     if not structure.plates and (gradient is None or gradient.is_control_variate):
@@ -66,14 +66,14 @@ def candidate_gradients(options: Options, structure: Structure) -> tuple[Abstrac
     if gradient.is_control_variate and structure.is_random:
         raise ValueError(
             f"Expected a model with a deterministic density for {type(gradient).__name__}; got one"
-            " that draws random numbers (`numpyro.prng_key`), one draw of which its full gradient"
-            " would freeze. Use gradient=Plain()."
+            " that draws random numbers (`numpyro.prng_key`). The estimator's full gradient would"
+            " keep one draw of them fixed. Use gradient=Plain()."
         )
     return (gradient,)
 
 
 def without_anchor(gradient: AbstractGradient) -> AbstractGradient:
-    """Return an estimator that holds no array: its anchor is part of the walker's state."""
+    """Return the estimator without its anchor, which is kept in the walker's state instead."""
     if gradient.anchor is None:
         return gradient
     assert is_dataclass(gradient)

@@ -1,4 +1,4 @@
-"""Unconstrained values by site name that a user gives: checked, and as a flat position."""
+"""Checks of the unconstrained values that a user gives, and their conversion to flat positions."""
 
 from typing import Any
 
@@ -15,8 +15,8 @@ def flatten_params(structure: Structure, params: dict[str, Any], what: str) -> j
     """Return unconstrained values by site name as a flat position.
 
     Raises:
-        TypeError: where `params` is not a dict.
-        ValueError: where a site is missing, extra, misshapen or not finite.
+        TypeError: if `params` is not a dict.
+        ValueError: if a site is missing, unknown, not finite, or has a wrong shape.
     """
     check_params(structure, params, what)
     values = {
@@ -29,7 +29,7 @@ def flatten_params(structure: Structure, params: dict[str, Any], what: str) -> j
 def check_params(
     structure: Structure, params: Any, what: str, chains: tuple[int, ...] = ()
 ) -> None:
-    """Check unconstrained values by site name against the model; `chains` is a leading shape."""
+    """Check unconstrained values by site name; `chains` is the leading shape they must have."""
     if not isinstance(params, dict):
         raise TypeError(
             f"Expected `{what}` to be a dict of unconstrained values by site name; got"

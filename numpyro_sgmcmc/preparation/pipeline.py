@@ -2,11 +2,11 @@
 
 Each stage takes and returns immutable values:
 
-1. `find_start`: a finite position at which a search begins.
-2. `locate`: a Gaussian approximation of the posterior, and an anchor.
-3. `warm_up`: windows of walkers that find preconditioner, step size and all other numbers; or
-   `complete`, where the user gave a step size and little is left open.
-4. `first_states`: the first state of each chain.
+1. `find_start` returns a finite position at which a search begins.
+2. `locate` returns a Gaussian approximation of the posterior, and an anchor.
+3. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
+   settings. If the user gave a step size, `complete` chooses what is left instead.
+4. `first_states` returns the first state of each chain.
 """
 
 import jax
@@ -29,15 +29,15 @@ from numpyro_sgmcmc.state import DataTag, Tuned
 
 
 def prepare(target: Target, options: Options, request: Request, tag: DataTag) -> Prepared:
-    """Return what a run starts from: anchor, numbers and approximation.
+    """Return what a run starts from: the settings, the anchor and the approximation.
 
-    Fixed keys are used. The result depends on model, data, options and the length of the warm-up
-    alone. All chains share it, for every `chain_method`.
+    The random keys are fixed, so the result depends only on the model, the data, the options and
+    the length of the warm-up. All chains share it, for every `chain_method`.
 
     Raises:
-        TypeError: where `init_params` is no dict.
-        ValueError: where options do not fit the model, no finite point is found, or a dense noise
-            correction is wanted in high dimension.
+        TypeError: if `init_params` is not a dict.
+        ValueError: if the options do not fit the model, no finite point is found, or a dense noise
+            correction is requested in high dimension.
     """
     check_fit(target, options, request)
     if target.structure.dimension == 0:
@@ -66,8 +66,8 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
 def compile_ahead(target: Target, options: Options, request: Request, tag: DataTag) -> None:
     """Begin to compile the programs of the stages in other threads, in the order of their use.
 
-    Compiling takes most of a warm-up's time and leaves Python's thread free. Each stage says what
-    it most likely runs. What turns out otherwise is compiled when it is run.
+    Compilation takes most of a warm-up's time and does not hold Python's lock. Each stage compiles
+    the programs that it most likely runs. Any other program is compiled at its first use.
     """
     is_large = target.structure.dimension > DENSE_DIMENSION
     if is_large or options.anchor is not None or is_traced((target.args, target.kwargs)):
@@ -80,16 +80,16 @@ def compile_ahead(target: Target, options: Options, request: Request, tag: DataT
 
 
 def transitions(options: Options, request: Request) -> int:
-    """Return the transitions of the warm-up."""
+    """Return the number of transitions of the warm-up."""
     return options.num_steps * request.num_warmup
 
 
 def check_fit(target: Target, options: Options, request: Request) -> None:
-    """Check what the user gave by site or coordinate against the model.
+    """Check `init_params`, the anchor and the preconditioner against the model.
 
     Raises:
-        TypeError: where `init_params` or the anchor is no dict.
-        ValueError: where a site, shape or value does not fit.
+        TypeError: if `init_params` or the anchor is not a dict.
+        ValueError: if a site, shape or value does not fit.
     """
     structure = target.structure
     if request.init_params is not None:
@@ -101,7 +101,7 @@ def check_fit(target: Target, options: Options, request: Request) -> None:
 
 
 def nothing_to_sample(options: Options) -> Prepared:
-    """Return some numbers for a model without latent sites, which NumPyro runs all the same."""
+    """Return arbitrary settings for a model without latent sites, which NumPyro accepts."""
     step_size = jnp.ones(()) if options.step_size is None else None
     friction = jnp.ones(()) if options.dynamics.needs_friction else None
     return Prepared(Tuned(step_size, friction, Identity(), Plain()), None, None, None)

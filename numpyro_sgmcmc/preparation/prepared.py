@@ -1,4 +1,4 @@
-"""What preparation returns: the numbers of a run, and why they were chosen."""
+"""The result of the preparation: the settings of a run, and the measurements behind them."""
 
 from typing import NamedTuple
 
@@ -12,23 +12,23 @@ from numpyro_sgmcmc.state import Tuned
 
 
 class Adaptation(NamedTuple):
-    """What was chosen and why, all in the preconditioner's coordinates.
+    """The chosen settings and the measurements behind them, in the preconditioner's coordinates.
 
     Attributes:
         gradient: the gradient estimator that was chosen.
         step_size: h.
-        friction: D, None for dynamics without.
-        curvature: the largest curvature of U found near the mode.
-        smallest_curvature: the smallest curvature there, None where it is not known.
+        friction: D; None for dynamics without friction.
+        curvature: the largest curvature of U that was found at typical points.
+        smallest_curvature: the smallest curvature of U; None if it is not known.
         noise: the largest eigenvalue V of the gradient noise's covariance at typical points.
         share: heating by that noise as a share of the increment, h V / (2 D) (Langevin: h V / 2).
-        correction: the noise correction in use, None without.
-        relaxation_steps: transitions in which the slowest mode forgets its start; that of the mean
-            curvature where the smallest is not known, which is too optimistic.
-        batch_factor: how many times as large minibatches would have to be for their noise not to
-            limit the step size; 1 where it does not.
-        windows: warm-up windows that preconditioner and anchor come from; 0 where those are of a
-            Gaussian approximation at the mode.
+        correction: the noise correction in use, or None.
+        relaxation_steps: relaxation time of the slowest direction, in transitions. If the smallest
+            curvature is not known, the mean curvature is used, which gives too small a value.
+        batch_factor: factor by which minibatches would have to grow for their noise not to limit
+            the step size; 1 if it does not limit it.
+        windows: number of warm-up windows; 0 if the preconditioner and the anchor come from the
+            first Gaussian approximation.
     """
 
     gradient: AbstractGradient
@@ -44,7 +44,7 @@ class Adaptation(NamedTuple):
     windows: int = 0
 
     def __str__(self) -> str:
-        """Return what was chosen and why, in one line."""
+        """Return the settings and the measurements behind them, in one line."""
         friction = "" if self.friction is None else f", friction {float(self.friction):.3g}"
         advice = ""
         if float(self.batch_factor) > ADVISED_FROM:
@@ -66,11 +66,12 @@ class Prepared(NamedTuple):
     """What a run starts from.
 
     Attributes:
-        tuned: the numbers and parts that its chains run with.
+        tuned: the settings that its chains run with.
         anchor: the fixed point of gradient estimators that need one, else None.
-        approximation: a Gaussian approximation of the posterior at whose draws chains start; a
-            point where its spread is None; None where chains start as the strategy says.
-        adaptation: what the warm-up measured and chose, None where nothing was left open.
+        approximation: a Gaussian approximation of the posterior, whose draws are the chains'
+            starts. If its spread is None, all chains start at its centre. If it is None, chains
+            start at draws of the initialisation strategy.
+        adaptation: what the warm-up measured and chose; None if there was no warm-up.
     """
 
     tuned: Tuned

@@ -1,4 +1,4 @@
-"""What is wrong with a start whose potential or gradient is not finite."""
+"""Errors for starts at which the potential or its gradient is not finite."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from numpyro_sgmcmc.preparation.target import Target, View
 
 
 def check_start(target: Target, position: jax.Array, finite: bool) -> None:
-    """Refuse a start whose potential or gradient is not finite.
+    """Raise an error if the potential or its gradient is not finite at a start.
 
-    Arguments of the model may hold NaN under a mask. Where some do, the whole data decide.
+    Arguments of the model may hold NaN under a mask. If some do, the whole data are checked.
 
     Args:
         target: the model bound to its data.
         position: the start, flat.
-        finite: whether a minibatch's potential and gradient are finite there.
+        finite: whether a minibatch's potential and gradient are finite at the start.
 
     Raises:
-        ValueError: names the sites to blame, and the arguments that are not finite.
+        ValueError: if they are not finite; names the sites and arguments that are not.
     """
     bad_arguments = target.non_finite_arguments
     if finite and not bad_arguments:
@@ -52,12 +52,12 @@ def check_start(target: Target, position: jax.Array, finite: bool) -> None:
 
 
 def check_starts(target: Target, starts: dict[str, Any], finite: Any) -> None:
-    """Refuse the worst of the chains' starts (or the one) where it is not finite.
+    """Raise an error if the start of any chain is not finite.
 
-    While JAX traces there are no numbers, and nothing is checked.
+    Nothing is checked under a JAX transformation, because values are not known then.
 
     Raises:
-        ValueError: where it is not finite; see `check_start`.
+        ValueError: if a start is not finite; see `check_start`.
     """
     if isinstance(finite, Tracer):
         return

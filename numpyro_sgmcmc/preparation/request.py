@@ -1,4 +1,4 @@
-"""What one call of a kernel's `init` asks for."""
+"""The arguments of one call of a kernel's `init`."""
 
 from typing import Any, NamedTuple
 
@@ -7,13 +7,13 @@ from numpyro.util import is_prng_key
 
 
 class Request(NamedTuple):
-    """The arguments of a kernel's `init` besides the model's.
+    """The arguments of a kernel's `init`, other than those of the model.
 
     Attributes:
-        key: the key of the chain, or of each chain along a leading axis.
-        num_warmup: NumPyro's, in MCMC iterations.
-        init_params: unconstrained values by site name, with a leading axis where `key` has one;
-            None leaves the start to the kernel.
+        key: the key of one chain, or the keys of all chains along a leading axis.
+        num_warmup: number of warm-up iterations of NumPyro's `MCMC`.
+        init_params: unconstrained values by site name, with a leading axis if `key` has one. If
+            None, the kernel chooses the start.
     """
 
     key: jax.Array
@@ -22,10 +22,10 @@ class Request(NamedTuple):
 
     @property
     def is_single(self) -> bool:
-        """Whether one chain is asked for, without a leading axis."""
+        """Whether the request is for one chain, without a leading axis."""
         return bool(is_prng_key(self.key))
 
     @property
     def chains(self) -> tuple[int, ...]:
-        """The leading shape of what is given for each chain."""
+        """The leading shape of `init_params`."""
         return () if self.is_single else self.key.shape[:1]

@@ -1,4 +1,4 @@
-"""Where a search or a chain starts: a finite position, given or drawn by a NumPyro strategy."""
+"""Starts of searches and chains: finite positions, given or drawn by a NumPyro strategy."""
 
 from collections.abc import Callable
 from functools import partial
@@ -21,10 +21,12 @@ from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES
 
 
 def find_start(target: Target, key: jax.Array, strategy: Callable, request: Request) -> jax.Array:
-    """Return a finite flat position at which a search begins: the first chain's, or a drawn one.
+    """Return the finite flat position at which a search begins.
+
+    It is the first chain's `init_params` if they are given, else a draw of the strategy.
 
     Raises:
-        ValueError: where it is not finite; see `check_start`.
+        ValueError: if the position is not finite; see `check_start`.
     """
     params = request.init_params
     if params is None or isinstance(ravel_pytree(params)[0], Tracer):

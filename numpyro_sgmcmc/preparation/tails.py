@@ -1,4 +1,4 @@
-"""Improper densities: those that fall off too slowly to have a finite integral."""
+"""Detection of improper densities, whose tails are too heavy for a finite integral."""
 
 import jax
 import jax.numpy as jnp
@@ -11,18 +11,19 @@ from numpyro_sgmcmc.types import Minibatch
 
 
 def check_tails(target: Target, centre: jax.Array, scale: jax.Array) -> None:
-    """Refuse a density that falls off no faster than 1 / t along a coordinate.
+    """Raise an error if the density decreases no faster than 1 / t along a coordinate.
 
-    A normal approximation of such a density gets ever wider. Looked at are its widest coordinates,
-    at t = 10 to 10^15 on either side: a proper prior, however vague, falls off within that.
+    A normal approximation of such a density has no bound on its width. The check evaluates U along
+    the widest coordinates, at t = 10 to 10^15 on either side of the centre. Every proper prior in
+    practical use, however vague, decreases faster than 1 / t within that distance.
 
     Args:
         target: the model bound to its data.
-        centre: of a normal approximation, (d,).
-        scale: its standard deviations, (d,).
+        centre: centre of a normal approximation, (d,).
+        scale: standard deviations of that approximation, (d,).
 
     Raises:
-        ValueError: where there is such a coordinate.
+        ValueError: if there is such a coordinate.
     """
     if isinstance(scale, Tracer):
         return
@@ -41,13 +42,13 @@ def check_tails(target: Target, centre: jax.Array, scale: jax.Array) -> None:
     site = next(name for name, where in places.items() if bool(jnp.any(where == at)))
     raise ValueError(
         f"Expected a posterior with a finite integral; got a density that does not fall off along"
-        f" site {site!r} (it is as high a distance of 1e15 away on the unconstrained space). Give"
+        f" site {site!r} (no faster than 1 / t, up to t = 1e15 on the unconstrained space). Give"
         f" {site!r} a proper prior, or use it in the likelihood."
     )
 
 
 def _energy_differences(view: View, centre: jax.Array, widest: jax.Array) -> jax.Array:
-    """Return U - U(centre) along coordinates, (coordinates, 2, distances), not NaN."""
+    """Return U - U(centre) along coordinates, (coordinates, 2, distances), with inf for NaN."""
     sides = jnp.asarray([1.0, -1.0], centre.dtype)
     steps = sides[:, None] * jnp.asarray(DISTANCES, centre.dtype)
     axes = jnp.zeros((len(widest), centre.size), centre.dtype)

@@ -29,7 +29,7 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 
 
 class Begun(NamedTuple):
-    """A program that is being compiled, and the shapes of what it returns."""
+    """A program that is being compiled, and the shapes of its outputs."""
 
     program: Future
     outputs: Any
@@ -38,10 +38,10 @@ class Begun(NamedTuple):
 @final
 @dataclass(eq=False)
 class Target:
-    """One-time work on the whole data: every method is a blocked pass with the data as an input.
+    """A model bound to its data, and the compiled programs of the one-time work on them.
 
-    `run(fn, *inputs)` compiles `fn(view, *inputs)` at its first use and keeps it, so that the
-    chains of one `MCMC` share what is compiled.
+    `run(fn, *inputs)` compiles `fn(view, *inputs)` at its first use and keeps the program. All
+    chains of one `MCMC` share it. The data are an input of each program.
     """
 
     structure: Structure
@@ -53,7 +53,7 @@ class Target:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """What identifies the data, as they were when this was asked for first."""
+        """The fingerprint of the data, taken when this property is first read."""
         return fingerprint(self.args, self.kwargs)
 
     @cached_property
@@ -62,9 +62,9 @@ class Target:
         return non_finite_arguments(self.args, self.kwargs)
 
     def with_programs_of(self, last: "Target | None") -> "Target":
-        """Return this target, with what was compiled for the last one where that can be used.
+        """Return this target with the programs of the last target, if they can be used again.
 
-        It can for arguments that differ in nothing but their arrays' entries.
+        They can be used again if the arguments differ only in the entries of their arrays.
         """
         if last is None or not are_alike((self.args, self.kwargs), (last.args, last.kwargs)):
             return self
@@ -76,15 +76,15 @@ class Target:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
         Args:
-            fn: traced at its first use.
-            *inputs: arrays, or pytrees of them.
-            name: tells apart closures of one function; the default is the function itself.
-            optimise: whether it computes for longer than optimising it takes.
+            fn: function of a `View` and the inputs; it is traced at its first use.
+            *inputs: arrays, or pytrees of arrays.
+            name: distinguishes closures of one function; by default the function itself.
+            optimise: whether to optimise the program, for those that compute for long.
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
         if is_traced((arrays, inputs)):
-            # Part of a larger program, which is compiled with options of its own.
+            # The enclosing program is compiled with its own options.
             return self._program((key, "inner"), fn, None)(arrays, *inputs)
         compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
         if compiled is not None:
@@ -92,10 +92,10 @@ class Target:
         return self._program(key, fn, self._options(optimise))(arrays, *inputs)
 
     def ahead(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
-        """Begin to compile `fn` for inputs of such shapes in another thread; return its outputs'.
+        """Begin to compile `fn` in another thread for inputs of these shapes; return output shapes.
 
-        Tracing stays in this thread: NumPyro's handlers are global. For others than these inputs
-        `run` compiles as if nothing had been begun.
+        Tracing stays in this thread, because NumPyro's handlers are global. For inputs of other
+        shapes `run` compiles `fn` as usual.
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
@@ -123,20 +123,21 @@ class Target:
 
 
 def is_traced(inputs: Any = ()) -> bool:
-    """Return whether JAX traces just now, so that nothing is computed at once."""
+    """Return whether JAX is tracing, or any of the inputs is a tracer."""
     return any(isinstance(x, Tracer) for x in [jnp.zeros(()), *jax.tree.leaves(inputs)])
 
 
 def concretely() -> AbstractContextManager:
-    """Return a context in which one-time work is done at once even while JAX traces.
+    """Return a context in which computations are concrete even while JAX is tracing.
 
-    Only then: in it, constants of the programs that are compiled would be computed one by one.
+    Outside a trace the context does nothing, because `jax.ensure_compile_time_eval` would compute
+    constants of the compiled programs one by one.
     """
     return jax.ensure_compile_time_eval() if is_traced() else nullcontext()
 
 
 def _signature(inputs: Any) -> Any:
-    """Return what a compiled program depends on: structure, shapes and types of its inputs."""
+    """Return the structure, shapes and types of the inputs, on which a compiled program depends."""
     leaves, tree = jax.tree.flatten(inputs)
     types = [
         leaf if isinstance(leaf, jax.ShapeDtypeStruct) else jax.typeof(leaf) for leaf in leaves
@@ -152,7 +153,7 @@ def _compiler() -> ThreadPoolExecutor:
 @final
 @dataclass(frozen=True)
 class View:
-    """What one-time work sees of a model: estimates and exact values of U and its derivatives."""
+    """Estimates and exact values of a model's potential U and its derivatives."""
 
     structure: Structure
     scheme: AbstractMinibatch
@@ -175,7 +176,7 @@ class View:
         key, key_density = random.split(key) if is_random else (key, None)
         first = partial(self.scheme.init, plates=plates)
         state: Any = jax.eval_shape(first, key)
-        # Random numbers take long to compile: a scheme without a state needs no key for it.
+        # A scheme without a state needs no key, and random numbers take long to compile.
         if jax.tree.leaves(state):
             key, key_state = random.split(key)
             state = first(key_state)
@@ -183,7 +184,7 @@ class View:
         return Minibatch(indices, key_density)
 
     def many_rows(self, key: jax.Array, rows: int = MANY_ROWS) -> Minibatch:
-        """Return all rows of plates that have few, and a large sample of the others' rows."""
+        """Return all rows of small plates, and a large sample of rows of the other plates."""
         key_density, *keys = random.split(key, len(self.plates) + 1)
         indices = {}
         for group in self.structure.groups:
@@ -197,7 +198,7 @@ class View:
         return Minibatch(indices, key_density if self.structure.is_random else None)
 
     def over(self, fn: Callable[[Minibatch], Any]) -> Any:
-        """Return what `fn` of all rows would be, for `fn` linear in U."""
+        """Return the value of `fn` on all rows, computed in blocks; `fn` must be linear in U."""
         key = jax.random.key(0) if self.structure.is_random else None
         return over_whole_data(self.structure, lambda rows: fn(Minibatch(rows, key)))
 
@@ -206,7 +207,7 @@ class View:
         return self.over(partial(jax.value_and_grad(self.potential), position))
 
     def row_gradients(self, position: jax.Array) -> jax.Array:
-        """Return the gradient of each row's minibatch of one, (N, d); one subsampled plate."""
+        """Return the gradient of each row's minibatch of one, (N, d), for one subsampled plate."""
         ((name, plate),) = self.plates.items()
         key = jax.random.key(0) if self.structure.is_random else None
 

@@ -1,4 +1,4 @@
-"""Sound values for what the user left open: friction, gradient, noise correction, step size."""
+"""Choice of the settings that the user left open: gradient, friction, correction, step size."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,18 +37,18 @@ def choose_numbers(
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
 ) -> Adaptation:
-    """Choose the gradient of least noise, the friction, and the largest sound step size.
+    """Choose a gradient estimator, the friction, and the largest step size within tolerance.
 
     Args:
         target: the model bound to its data.
         key: key of the measurements.
-        options: what the user chose.
+        options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
         preconditioner: the map that the kernel runs with.
         anchor: the fixed point of estimators that need one.
-        points: positions where a run will spend its time, (points, d).
-        smallest_curvature: in the preconditioner's coordinates, where it is known.
-        caution: multiplies the step size; below 1 where larger ones were seen to diverge.
+        points: positions typical of the posterior, (points, d).
+        smallest_curvature: in the preconditioner's coordinates; None if it is not known.
+        caution: factor of the step size; below 1 if larger step sizes have diverged.
     """
     key_curvature, key_noise = random.keys_of(key, 2)
     temperature = options.temperature
@@ -81,10 +81,12 @@ def choose_numbers(
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:
-    """Return measured noise as a correction of this kind; a diagonal is taken of a dense one.
+    """Return a correction of this kind for the measured noise.
+
+    A diagonal correction is the diagonal of the dense one if the noise is dense.
 
     Raises:
-        ValueError: where a dense one was not measured, in high dimension.
+        ValueError: if a dense correction was not measured because the dimension is too high.
     """
     if kind == "diagonal":
         return noise.correction.diagonal().at_temperature(temperature)
@@ -124,10 +126,11 @@ def _least_noisy(
         return gradients[0], Noise(jnp.zeros_like(curvature), DiagonalCorrection(zero))
     best: tuple[AbstractGradient, Noise] | None = None
     for gradient in gradients:
-        # One key for all: estimators are compared on the same minibatches.
+        # All estimators share the key, so that they are compared on the same minibatches.
         noise = measured_noise(target, key, gradient, preconditioner, anchor, points)
-        # A model traced as a whole (MCMC inside jit) has no number to choose by: the first stands.
-        # So it does where its noise is below the curvature and does not limit the step size.
+        # If the noise is below the curvature, it does not limit the step size, and this estimator
+        # is chosen. It is also chosen while JAX is tracing (MCMC inside jit), when the noise is not
+        # known.
         if isinstance(noise.largest, Tracer) or float(noise.largest) <= float(curvature):
             return gradient, noise
         if best is None or float(noise.largest) < float(best[1].largest):
@@ -144,16 +147,19 @@ def measured_noise(
     anchor: Anchor | None,
     points: jax.Array,
 ) -> Noise:
-    """Return the gradient noise of an estimator, at typical points and in whitened coordinates."""
+    """Return an estimator's gradient noise at typical points, in whitened coordinates."""
     measure, name = noise_program(gradient)
     return target.run(measure, anchor, preconditioner, points, key, name=name)
 
 
 def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
-    """Return what `measured_noise` runs on (anchor, preconditioner, points, key), and its name."""
+    """Return the program of `measured_noise` and its name.
+
+    The program takes an anchor, a preconditioner, points and a key.
+    """
 
     def measure(view: View, anchor: Any, linear: Any, points: jax.Array, key: jax.Array) -> Noise:
-        # Estimators that follow the walker are measured as if they had last seen a typical point.
+        # The state of an estimator that follows the walker is taken at a typical point.
         return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
 
     return measure, (gradient_noise, identity_of(gradient))

@@ -1,4 +1,4 @@
-"""The warm-up: windows that double, and at the end of each better numbers for the next."""
+"""The warm-up: a sequence of windows, each of which improves the settings for the next."""
 
 from collections.abc import Callable, Sequence
 from math import log2
@@ -40,20 +40,20 @@ def warm_up(
     located: Located,
     transitions: int,
 ) -> Prepared:
-    """Return what a run starts from, after windows of `transitions` in all, by 8 walkers.
+    """Return what a run starts from, after windows of 8 walkers.
 
-    Each window is twice as long as the one before. At its end the anchor moves to the mean of its
-    draws and the preconditioner to their covariance, shrunk towards the last one. Curvature and
-    gradient noise are measured at its draws; step size, friction and correction follow. An anchor
-    or preconditioner that the user gave stays.
+    Each window is twice as long as the one before. After a window, the anchor becomes the mean of
+    its draws, and the preconditioner follows from their covariance, shrunk towards the last one.
+    Curvature and gradient noise are measured at the draws; step size, friction and correction
+    follow from them. An anchor or preconditioner that the user gave is kept.
 
     Args:
         target: the model bound to its data.
         key: key of the walkers and measurements.
-        options: what the user chose.
+        options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
-        located: where to begin.
-        transitions: length of all windows; too few for a window give none.
+        located: the start of the warm-up.
+        transitions: total length of all windows; there are none if it is too small.
     """
     approximation, anchor = located
     dimension, temperature = approximation.centre.size, options.temperature
@@ -68,7 +68,7 @@ def warm_up(
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
     caution = 1.0
     lengths = window_lengths(transitions)
-    # While JAX traces there are no numbers to decide by; at T = 0 there is no width to see.
+    # Values are not known while JAX is tracing. At T = 0 draws do not show the posterior's width.
     if isinstance(approximation.centre, Tracer) or temperature == 0:
         lengths = []
 
@@ -104,14 +104,14 @@ def compile_ahead(
     located: Located,
     transitions: int,
 ) -> Prepared:
-    """Begin to compile what `warm_up` most likely runs; return shapes of its result.
+    """Begin to compile the programs that `warm_up` most likely runs; return result shapes.
 
     Args:
         target: the model bound to its data.
-        options: what the user chose.
+        options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
-        located: shapes of where the warm-up begins.
-        transitions: length of all windows.
+        located: shapes of the start of the warm-up.
+        transitions: total length of all windows.
     """
     approximation, anchor = located
     gradient = gradients[0]
@@ -142,9 +142,9 @@ def compile_ahead(
 
 
 def points_program(temperature: float) -> tuple[Callable, Any]:
-    """Return what draws the first typical points and the walkers' starts among them, and its name.
+    """Return the program that draws the first points and the walkers' starts, and its name.
 
-    It runs on (approximation, key).
+    The program takes an approximation and a key. The starts are the first of the points.
     """
 
     def draw(
@@ -157,12 +157,15 @@ def points_program(temperature: float) -> tuple[Callable, Any]:
 
 
 def stand_in(gradient: AbstractGradient) -> AbstractGradient:
-    """Return what a window runs: estimators that follow a walker would pass over the data."""
+    """Return the estimator for a window.
+
+    It replaces an estimator that follows a walker, because that would need passes over the data.
+    """
     return without_anchor(gradient) if gradient.has_constant_state else FixedPoint()
 
 
 def window_lengths(transitions: int) -> list[int]:
-    """Return at most five lengths, each twice the one before, that add up to about so many."""
+    """Return at most five lengths, each twice the one before, whose sum is about `transitions`."""
     transitions = min(transitions, MOST_TRANSITIONS)
     count = min(MOST_WINDOWS, int(log2(transitions / SHORTEST_WINDOW + 1)))
     return [transitions * 2**i // (2**count - 1) for i in range(count)]
@@ -185,7 +188,7 @@ def _tuned(adaptation: Adaptation, linear: AbstractLinearMap) -> Tuned:
 
 
 def _smallest(approximation: Approximation, linear: AbstractLinearMap) -> jax.Array | None:
-    """Return the smallest curvature that is approximation in the coordinates of `linear`."""
+    """Return the smallest curvature of the approximation in the coordinates of `linear`."""
     if not approximation.spread.is_dense or isinstance(approximation.centre, Tracer):
         return None
     if linear is approximation.spread:

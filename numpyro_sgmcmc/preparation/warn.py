@@ -1,4 +1,4 @@
-"""Warnings at the start of a run: what was found, and what to do about it."""
+"""Warnings at the start of a run, each with a remedy."""
 
 from math import sqrt
 
@@ -14,7 +14,7 @@ from numpyro_sgmcmc.preparation.prepared import Adaptation
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:
-    """Warn where deterministic sites depend on the minibatch, or are too costly for a step."""
+    """Warn if deterministic sites depend on the minibatch, or are too costly for each draw."""
     if structure.costly_sites:
         names = ", ".join(map(repr, sorted(structure.costly_sites)))
         warn_user(
@@ -33,10 +33,10 @@ def warn_about_dropped_sites(structure: Structure) -> None:
 
 
 def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
-    """Warn where an anchor is no mode: curvature not positive, or a gradient that does not vanish.
+    """Warn if an anchor is not a mode: its curvature is not positive, or its gradient is not small.
 
     Raises:
-        ValueError: where the potential or its gradient is not finite there.
+        ValueError: if the potential or its gradient is not finite at the anchor.
     """
     if isinstance(mode.position, Tracer):
         return
@@ -51,7 +51,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
         worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
         warn_user(
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
-            f" {curvature[0]:.3g}, mostly along site {worst!r}): it is no mode, and control"
+            f" {curvature[0]:.3g}, mostly along site {worst!r}). No mode is there, and control"
             " variates centred there may be noisy. Reparametrise that site (for example"
             " non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
         )
@@ -60,16 +60,17 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
         warn_user(
             f"The gradient does not vanish at {what}: the mode lies about {distance:.1f} posterior"
             f" standard deviations away, where {sqrt(mode.position.size):.1f} is typical of a draw."
-            " The estimate stays unbiased, but noisy. Standardise the data, pass `anchor=` values"
+            " The gradient estimate is unbiased but noisy. Standardise the data, pass `anchor=`"
+            " values"
             " from another fit, or `init_params` nearer to the mode."
         )
 
 
 def check_finite(point: Mode | Anchor, what: str = "the centre of a mean-field fit") -> None:
-    """Refuse a point where U or its gradient is not finite.
+    """Raise an error if U or its gradient is not finite at a point.
 
     Raises:
-        ValueError: where it is not.
+        ValueError: if it is not finite.
     """
     if isinstance(point.position, Tracer):
         return
@@ -82,7 +83,7 @@ def check_finite(point: Mode | Anchor, what: str = "the centre of a mean-field f
 
 
 def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: float) -> None:
-    """Warn where the chosen step size needs more transitions a draw than the run can spend."""
+    """Warn if an independent draw takes more than this number of transitions."""
     steps = adaptation.relaxation_steps
     if isinstance(steps, Tracer) or float(steps) <= iterations:
         return

@@ -1,4 +1,4 @@
-"""Windows of a warm-up: walkers that see where the posterior lies and how wide it is."""
+"""Windows of a warm-up, whose walkers estimate the posterior's mean and covariance."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -23,15 +23,17 @@ from numpyro_sgmcmc.transition import Transition, Walker
 
 
 class Seen(NamedTuple):
-    """What walkers saw, in the coordinates y of an approximation: z = centre + sqrt(T) spread y.
+    """Statistics of a window, in the coordinates y of an approximation.
+
+    These coordinates are defined by z = centre + sqrt(T) spread y.
 
     Attributes:
-        means: mean of y over the window, by walker, (walkers, d).
+        means: mean of y over the window for each walker, (walkers, d).
         second: mean of y y' over walkers and window, (d, d), or of y^2, (d,), in high dimension.
         snapshots: positions z, (snapshots, walkers, d).
         last: the last positions z, (walkers, d).
-        diverging: share of refused transitions.
-        length: transitions that count.
+        diverging: share of diverging transitions.
+        length: number of transitions after the burn-in.
     """
 
     means: jax.Array
@@ -45,7 +47,7 @@ class Seen(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A window's program, compiled once for all lengths and numbers."""
+    """A window's program, compiled once for all lengths and settings."""
 
     dynamics: AbstractDynamics
     gradient: AbstractGradient
@@ -61,10 +63,9 @@ class Window:
         start: jax.Array,
         length: int,
     ) -> Seen:
-        """Return what walkers from `start`, (walkers, d), saw in `length` transitions.
+        """Return the statistics of walkers from `start`, (walkers, d), over `length` transitions.
 
-        A walker that would leave the finite numbers is put back at the centre, with the momentum
-        that it began with.
+        A walker that diverges is moved back to the centre, with its initial momentum.
         """
         whiten = approximation.spread.inverse()
         steps = jnp.asarray(length, jnp.int32)
@@ -72,7 +73,7 @@ class Window:
         return target.run(self._run, *inputs, name=self._name)
 
     def ahead(self, target: Target, *inputs: Any) -> None:
-        """Begin to compile for inputs of such shapes: those of `_run`."""
+        """Begin to compile for inputs of these shapes, which are the arguments of `_run`."""
         target.ahead(self._run, *inputs, name=self._name)
 
     @property
@@ -91,7 +92,7 @@ class Window:
         length: jax.Array,
     ) -> Seen:
         walkers, dimension = start.shape
-        # Once for all: random numbers take long to compile.
+        # One split for all keys, because random numbers take long to compile.
         keys_aux, keys_scheme, keys_steps = random.split(key, (3, walkers))
         dynamics = self.dynamics.with_friction(tuned.friction)
         stepper = Stepper(
@@ -162,11 +163,11 @@ class Window:
 
 
 def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
-    """Return the approximation that the window's draws make of the one it began with.
+    """Return the approximation updated with the mean and covariance of a window's draws.
 
-    Their covariance in y is shrunk towards I, the covariance of the approximation, by the share of
-    its distance from I that sampling error explains (Ledoit and Wolf 2004, with the draws'
-    effective number).
+    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
+    The weight of I is the share of the squared distance from I that sampling error explains (Ledoit
+    and Wolf 2004, with the effective number of draws).
     """
     means = np.asarray(seen.means, np.float64)
     second = np.asarray(seen.second, np.float64)
@@ -174,7 +175,7 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
     dense = second.ndim == 2
     covariance = second - (np.outer(mean, mean) if dense else mean**2)
     diagonal = np.diag(covariance) if dense else covariance
-    # Walkers that never moved, or left the finite numbers, have seen nothing.
+    # Walkers that never moved or are not finite give no information.
     if not (np.all(np.isfinite(covariance)) and np.all(diagonal > 0)):
         return approximation
     between = means.var(0, ddof=1).sum()
