@@ -1,4 +1,4 @@
-"""NumPyro kernels: final classes, each a choice of parts."""
+"""NumPyro kernels: final classes, each of which combines parts of this package."""
 
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.extrapolated import SGRRHMC, SGRRLD

@@ -1,4 +1,4 @@
-"""The kernel of one walker that all stochastic-gradient samplers are made of."""
+"""The base class of all kernels with one walker."""
 
 from abc import ABC
 from collections.abc import Callable
@@ -34,25 +34,27 @@ class AbstractKernel(NumPyroKernel, ABC):
     """A NumPyro kernel made of dynamics, gradient, minibatch scheme, preconditioner and step size.
 
     Args:
-        model: a NumPyro model. Its plates with a `subsample_size` are drawn anew at every
-            transition; without any, the gradient is exact.
-        dynamics: how gradient and noise become a displacement.
-        step_size: h, a float or a function of the transition count (0, 1, ...; warm-up counts):
-            then nothing is adapted. None chooses preconditioner, friction and h (see `Adaptation`)
-            and, where `gradient` is None too, the gradient of least noise.
-        gradient: gradient estimator; None is `Plain()` where `step_size` is given.
-        temperature: T, multiplies the variance of the noise; 0 is optimisation.
-        minibatch: minibatch scheme; None is `UniformMinibatch()`.
-        preconditioner: a constant linear map; None is the identity where `step_size` is given.
-        noise_correction: "diagonal" or "dense" takes the measured gradient noise out of the
-            injected noise (see `correction`); None does so where `step_size` is None and noise
-            would limit it; False never does.
-        num_steps: transitions in one MCMC iteration (thinning without storing).
-        init_strategy: NumPyro's, for the start of a chain or of the search for a mode.
+        model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
+            every transition. Without such a plate the gradient is exact.
+        dynamics: discretised diffusion, which turns gradient and noise into a displacement.
+        step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts);
+            nothing is adapted then. None lets the warm-up choose the preconditioner, the friction
+            and h (see `Adaptation`), and the gradient estimator if `gradient` is None.
+        gradient: gradient estimator. None is `Plain()` if `step_size` is given.
+        temperature: T, which multiplies the variance of the injected noise. 0 optimises.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        preconditioner: linear change of coordinates. None is the identity if `step_size` is given.
+        noise_correction: "diagonal" or "dense" reduces the injected noise by the measured gradient
+            noise (see `correction`). None does so only if `step_size` is None and gradient noise
+            would limit the step size. False never does.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
+            a mode.
 
     Raises:
-        TypeError: where an argument is of a wrong type.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an argument has the wrong type.
+        ValueError: if a number is negative, zero or not finite, or if two options exclude each
+            other.
     """
 
     levels = 1
@@ -86,12 +88,12 @@ class AbstractKernel(NumPyroKernel, ABC):
 
     @property
     def options(self) -> Options:
-        """What the user chose."""
+        """The user's choices."""
         return self._options
 
     @property
     def memory(self) -> Memory:
-        """What runs of this kernel made for their data."""
+        """What this kernel's runs computed for their data."""
         return memory_of(self)
 
     @property
@@ -107,18 +109,18 @@ class AbstractKernel(NumPyroKernel, ABC):
         sizes: dict[str, int] | None = None,
         friction: float | None = None,
     ) -> Self:
-        """Return a kernel that differs from this one in its numbers alone.
+        """Return a copy of this kernel with another step size, minibatch size or friction.
 
         Args:
             step_size: h.
-            sizes: rows of a minibatch by plate name; None keeps the model's own.
-            friction: D, for dynamics whose friction was left open.
+            sizes: minibatch sizes by plate name. None keeps the sizes of the model.
+            friction: D, for dynamics that were created without a friction.
 
         Raises:
-            TypeError: where a size is no integer.
-            ValueError: where a number is negative, zero or not finite, or a friction is given to
-                dynamics that have one; on `init`, where the model has no plate of that name or a
-                plate has fewer rows.
+            TypeError: if a size is not an integer.
+            ValueError: if a number is negative, zero or not finite, or a friction is given to
+                dynamics that already have one. On `init`, if the model has no plate of that name or
+                the plate has fewer rows.
         """
         options, new = self._options, copy(self)
         dynamics = options.dynamics
@@ -126,7 +128,7 @@ class AbstractKernel(NumPyroKernel, ABC):
             check_number("friction", friction)
             if not dynamics.needs_friction:
                 raise ValueError(
-                    f"Expected dynamics whose friction was left open; got {dynamics!r} and"
+                    f"Expected dynamics without a given friction; got {dynamics!r} and"
                     f" friction={friction!r}. Leave `friction` out."
                 )
             dynamics = dynamics.with_friction(friction)

@@ -1,4 +1,4 @@
-"""Vectorised chains: what each has for itself, and what all share."""
+"""Vectorised chains, with their own and their shared parts of the state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,10 +12,10 @@ from numpyro_sgmcmc.state import Companion
 
 
 def over_chains(advance: Callable[[Any], Any], state: Any, scheme: AbstractMinibatch) -> Any:
-    """Return `advance` of a chain's state, or of each chain's, with a leading axis of chains.
+    """Apply `advance` to the state of one chain, or to each of several along a leading axis.
 
-    Under a scheme that is shared, iteration count and minibatch state of the first chain hold for
-    all: `vmap` then draws one minibatch, and refuses to let it depend on a chain.
+    If the minibatch scheme is shared, all chains use the iteration count and the minibatch state of
+    the first chain. `vmap` then draws one minibatch, and raises an error if it depends on a chain.
     """
     if is_prng_key(state.rng_key):
         return advance(state)
@@ -28,13 +28,13 @@ def over_chains(advance: Callable[[Any], Any], state: Any, scheme: AbstractMinib
 
 
 def _axes(state: Any) -> Any:
-    """Return the axes of a state's fields for `vmap`: none where chains share a field."""
+    """Return the axes of a state's fields for `vmap`; None for the fields that chains share."""
     companions = dict.fromkeys(state.companions, Companion(0, 0, 0, None))
     return type(state)(*[0] * len(state))._replace(i=None, minibatch=None, **companions)
 
 
 def _with_shared(state: Any, change: Callable[[jax.Array], jax.Array]) -> Any:
-    """Return the state with the arrays that chains share changed."""
+    """Return the state with `change` applied to the arrays that chains share."""
     changed = lambda tree: jax.tree.map(change, tree)  # noqa: E731
     companions = {
         name: companion._replace(minibatch=changed(companion.minibatch))

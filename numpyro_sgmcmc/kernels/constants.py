@@ -1,4 +1,4 @@
-"""Data that NumPyro's loop closes over: constants of its program, or not."""
+"""A warning for large data that would become constants of a compiled program."""
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +9,11 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.preparation import is_traced
 
 LARGE = 64_000_000
-"""Bytes from which on constants cost seconds: 5 s and two copies for 220 MB."""
+"""Size in bytes from which on constants cost seconds: 220 MB cost 5 s and two copies."""
 
 
 def warn_about_constants(args: tuple, kwargs: dict) -> None:
-    """Warn where large data are about to become constants of the program that is being traced.
+    """Warn if large data would become constants of the program that is being traced.
 
     NumPyro's loop closes over the model's arguments unless `jit_model_args=True`.
     """
@@ -23,17 +23,17 @@ def warn_about_constants(args: tuple, kwargs: dict) -> None:
         return
     warn_user(
         f"The {size / 1e6:,.0f} MB of data become constants of NumPyro's compiled program, which"
-        " takes seconds and copies of them. Set the environment variable"
-        " JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 before JAX is imported: JAX then passes them as"
+        " takes seconds and copies the data. Set the environment variable"
+        " JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 before JAX is imported: JAX then passes the data as"
         " inputs, and nothing else changes. MCMC(..., jit_model_args=True, progress_bar=False)"
-        " does so too; with a progress bar it copies them at every step."
+        " does so too; with a progress bar it copies the data at every step."
     )
 
 
 def constants_are_inputs() -> bool:
-    """Return whether this JAX passes arrays that a function closes over as inputs of its program.
+    """Return whether JAX passes arrays that a function closes over as inputs of its program.
 
-    Read from what it does: such arrays are then no constants of a jaxpr.
+    This is found by tracing a small function: such arrays are not constants of its jaxpr then.
     """
     with jax.ensure_compile_time_eval():
         array = jnp.arange(64)

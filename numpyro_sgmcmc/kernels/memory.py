@@ -1,4 +1,4 @@
-"""What a kernel's runs made for their data, kept so that a further run need not make it again."""
+"""A cache of what a kernel's runs computed for their data."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from numpyro_sgmcmc.preparation import (
 from numpyro_sgmcmc.state import DataTag, tag_of
 
 KEPT = 8
-"""Data sets whose numbers are kept. The data themselves are kept of the last one only."""
+"""Number of data sets whose settings are kept. Only the last data set itself is kept."""
 
 
 @final
 class Memory:
-    """Targets and prepared numbers by the content of the data that they were made for.
+    """Targets and prepared settings, found by the content of their data.
 
-    A lookup only saves time: without it the same values would be made again.
+    The cache only saves time. Without it the same values would be computed again.
     """
 
     def __init__(self) -> None:
@@ -46,13 +46,13 @@ class Memory:
 
     @property
     def latest(self) -> Prepared | None:
-        """What was prepared last."""
+        """The latest preparation, or None."""
         return next(reversed(self._prepared.values()), None)
 
     def bind(
         self, model: Callable, options: Options, args: tuple, kwargs: dict
     ) -> tuple[Target, DataTag]:
-        """Return the model bound to data that a run starts with, and what identifies these."""
+        """Return the model bound to the data of a new run, and the tag that identifies the data."""
         found = fingerprint(args, kwargs)
         last = self.target
         if last is None or last.fingerprint != found:
@@ -69,16 +69,16 @@ class Memory:
         return self.target, tag_of(found, args, kwargs, self._edition)
 
     def prepare(self, target: Target, options: Options, request: Request, tag: DataTag) -> Prepared:
-        """Return what a run starts from, prepared once for data and length of the warm-up.
+        """Return what a run starts from, prepared once for each data set and warm-up length.
 
-        With `init_params` it is prepared anew: the search for a mode begins there.
+        With `init_params` it is prepared again, because the search for a mode begins there.
         """
         key = target.fingerprint, request.num_warmup
         known = self._prepared.get(key)
         if known is not None and request.init_params is None:
             self._prepared.move_to_end(key)
             return known
-        if known is not None:  # chains in sequence share one gradient estimator
+        if known is not None:  # Sequential chains must share one gradient estimator.
             options = options.with_gradient(known.tuned.gradient)
         return _keep(self._prepared, key, prepare(target, options, request, tag))
 
@@ -88,7 +88,7 @@ class Memory:
         """Return the structure of the model for the arguments of an iteration.
 
         Raises:
-            ValueError: where they are other data than those that `init` was called with.
+            ValueError: if the data differ from those that `init` was called with.
         """
         if self.target is not None and self.target.fingerprint == found:
             return self.target.structure
@@ -96,10 +96,10 @@ class Memory:
             return self._structures[found.layout]
         if found.is_known and self._known and found not in self._known:
             raise ValueError(
-                "Expected the data that this run was started with; got others. Anchor, step size"
-                " and preconditioner of a run are made for its data, so a run cannot go on with"
-                " other data. Start a new one: `mcmc.post_warmup_state = None`, or a new"
-                " MCMC(kernel, ...), and `mcmc.run(key, ...)`."
+                "Expected the data that this run was started with; got others. The anchor, step"
+                " size and preconditioner of a run were chosen for its data, so a run cannot"
+                " continue with other data. Start a new run: set `mcmc.post_warmup_state = None`,"
+                " or create a new MCMC(kernel, ...), and call `mcmc.run(key, ...)`."
             )
         structure = read_structure(model, args, kwargs)
         return _keep(self._structures, found.layout, structure)
@@ -113,13 +113,13 @@ class Memory:
         return Target(structure, options.minibatch, args, kwargs)
 
     def adaptation_for(self, found: Fingerprint, num_warmup: int) -> Adaptation | None:
-        """Return what was chosen for these data; None where nothing is remembered."""
+        """Return what the warm-up chose for these data; None if it is not in the cache."""
         prepared = self._prepared.get((found, num_warmup))
         return None if prepared is None else prepared.adaptation
 
 
 def memory_of(kernel: Any) -> Memory:
-    """Return the memory of a kernel in this process: a copy or an unpickled kernel has its own."""
+    """Return a kernel's memory in this process. Copies and unpickled kernels have their own."""
     return _MEMORIES.setdefault(kernel, Memory())
 
 

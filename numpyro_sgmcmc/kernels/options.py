@@ -1,4 +1,4 @@
-"""Checks of a kernel's options: their types, and what fits together."""
+"""Checks of a kernel's options: their types, and whether they can be combined."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,8 +29,8 @@ def checked_options(
     """Return a kernel's options.
 
     Raises:
-        TypeError: where one is of a wrong type, or two do not fit together.
-        ValueError: where a number is negative, zero or not finite.
+        TypeError: if an option has the wrong type, or two options cannot be combined.
+        ValueError: if a number is negative, zero or not finite, or two options exclude each other.
     """
     check_instance("dynamics", dynamics, AbstractDynamics, "Langevin()")
     if dynamics.friction is not None:
@@ -68,10 +68,10 @@ def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
     if callable(step_size):
         check_number("step_size(0)", step_size(0))
         return step_size
-    if isinstance(step_size, Tracer):  # its value is not known yet
+    if isinstance(step_size, Tracer):  # Its value is not known yet.
         return partial(_constant, step_size)
     value = check_number(
-        "step_size", step_size, remedy="It is of the order of 1 / N; None chooses it."
+        "step_size", step_size, remedy="It is of the order of 1 / N; None lets the warm-up choose."
     )
     return partial(_constant, value)
 
@@ -79,19 +79,19 @@ def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
 def _check_preconditioner(
     preconditioner: AbstractPreconditioner, dynamics: AbstractDynamics, step_size: Any
 ) -> None:
-    """Refuse a preconditioner that follows the walker where its drift would be wrong."""
+    """Raise an error if a varying preconditioner is combined with dynamics it does not support."""
     if preconditioner.is_constant:
         return
     name = type(preconditioner).__name__
     if dynamics.has_momentum:
         raise TypeError(
-            f"Expected Langevin dynamics with {name}, whose drift is theirs; got"
+            f"Expected Langevin dynamics with {name}, which does not support others; got"
             f" {type(dynamics).__name__}. Use SGLD(model, step_size, preconditioner=...)."
         )
     if step_size is None:
         raise ValueError(
-            f"Expected a `step_size` with {name}; got None, which chooses one for a constant"
-            " preconditioner."
+            f"Expected a `step_size` with {name}; got None. The warm-up chooses a step size only"
+            " for a constant preconditioner. Pass `step_size`."
         )
 
 
@@ -101,7 +101,7 @@ def _check_correction(
     minibatch: AbstractMinibatch,
     temperature: float,
 ) -> None:
-    """Refuse a noise correction of an unknown kind, or one that the other options rule out."""
+    """Raise an error for an unknown noise correction, or one that other options exclude."""
     if not (kind is None or kind is False or kind in ("diagonal", "dense")):
         raise ValueError(
             f'Expected `noise_correction` to be "diagonal", "dense", False or None; got {kind!r}.'
@@ -111,7 +111,8 @@ def _check_correction(
     if preconditioner is not None and not preconditioner.is_constant:
         raise TypeError(
             "Expected a constant preconditioner with a noise correction; got"
-            f" {type(preconditioner).__name__}, in whose coordinates the noise keeps changing."
+            f" {type(preconditioner).__name__}, whose coordinates change during a run. Use"
+            " Diagonal(scale) or Dense(factor), or no noise correction."
         )
     if not minibatch.is_independent:
         raise TypeError(
@@ -120,7 +121,10 @@ def _check_correction(
             " UniformMinibatch(), or no noise correction."
         )
     if temperature == 0:
-        raise ValueError("Expected a positive temperature with a noise correction; got 0.")
+        raise ValueError(
+            "Expected a positive temperature with a noise correction; got 0. Leave"
+            " `noise_correction` out."
+        )
 
 
 def _constant(value: Any, count: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Words beside the progress bar."""
+"""The text beside the progress bar."""
 
 from time import perf_counter
 from typing import Any, final
@@ -6,19 +6,19 @@ from typing import Any, final
 import jax
 
 PERIOD = 0.1
-"""Seconds for which words hold: to read a state is to wait for it, which keeps NumPyro's loop from
-going ahead of the device."""
+"""Seconds for which the text is reused. Reading a state waits for the device, so NumPyro's loop
+could not run ahead of it."""
 
 
 @final
 class Progress:
-    """What the progress bar says of a state, read ten times a second at most."""
+    """The text of the progress bar, read from a state at most ten times a second."""
 
     def __init__(self) -> None:
         self._words, self._until = "", 0.0
 
     def words(self, state: Any) -> str:
-        """Return step size and share of diverged iterations, of this state or one just before."""
+        """Return step size and share of diverged iterations of this or a very recent state."""
         now = perf_counter()
         if now >= self._until:
             numbers = state.step_size, state.num_diverging, state.i

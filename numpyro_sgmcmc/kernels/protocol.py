@@ -1,4 +1,4 @@
-"""What all kernels share towards NumPyro's `MCMC`, and towards verdict, search and results."""
+"""The interface of all kernels to NumPyro's `MCMC`, and to verdict, search and results."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -21,38 +21,38 @@ from numpyro_sgmcmc.state import is_made_for
 class NumPyroKernel(MCMCKernel, ABC):
     """A kernel of one walker, or of several walkers at different step sizes.
 
-    A kernel holds what the user chose and nothing else. What is made for data is in its `memory`
-    and in the states.
+    A kernel holds only the user's choices. Whatever depends on data is in its `memory` and in the
+    states.
     """
 
     model: Callable
     levels: int
-    """Number of step sizes: h, h / 2, ... of as many walkers."""
+    """Number of walkers, whose step sizes are h, h / 2, ..."""
 
     @property
     @abstractmethod
     def options(self) -> Options:
-        """What the user chose of each walker."""
+        """The user's choices for each walker."""
 
     @property
     @abstractmethod
     def memory(self) -> Memory:
-        """What runs of this kernel made for their data."""
+        """What this kernel's runs computed for their data."""
 
     @abstractmethod
     def _first(self, state: Any, target: Target) -> Any:
-        """Return the first state of all walkers from that of one."""
+        """Return the first state of all walkers, given that of one."""
 
     @abstractmethod
     def _renewed(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
-        """Return the state with gradient estimators renewed where their period is over."""
+        """Return the state with its gradient estimators renewed if their period has ended."""
 
     @abstractmethod
     def _advance(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
         """Return the state of one chain after one iteration."""
 
     def coefficients(self, structure: Structure) -> tuple[float, ...]:
-        """Return what each walker counts in an estimate, the finest first; they sum to 1."""
+        """Return each walker's coefficient in an estimate, the finest first; they sum to 1."""
         return (1.0,)
 
     @property
@@ -62,25 +62,25 @@ class NumPyroKernel(MCMCKernel, ABC):
 
     @property
     def num_steps(self) -> int:
-        """Transitions in one MCMC iteration, of the walker with the largest step size."""
+        """Number of transitions in one MCMC iteration, for the walker with the largest step."""
         return self.options.num_steps
 
     @property
     def adaptation(self) -> Adaptation | None:
-        """What was chosen and why; None before a run, or where nothing was left open."""
+        """What the last warm-up measured and chose; None before a run or without a warm-up."""
         latest = self.memory.latest
         return None if latest is None else latest.adaptation
 
     @property
     def structure(self) -> Structure:
-        """The model's structure, known once `init` has run."""
+        """The model's structure, known after `init` was called."""
         if self.memory.target is None:
             raise ValueError("Expected a kernel that has been run; call `MCMC(kernel).run` first.")
         return self.memory.target.structure
 
     @property
     def _sample_fn(self) -> Target | None:
-        # NumPyro's MCMC calls `init` again on continuing a run unless this attribute is set.
+        # Unless this attribute is set, NumPyro's MCMC calls `init` again when a run continues.
         return self.memory.target
 
     def init(
@@ -93,13 +93,13 @@ class NumPyroKernel(MCMCKernel, ABC):
     ) -> Any:
         """Prepare the kernel for a model's arguments and return the first state of each chain.
 
-        The search for a mode and the tuning use fixed keys: they depend on model, data and
-        `num_warmup` alone, are done once for all chains, and are the same for every
-        `chain_method`.
+        The search for a mode and the tuning use fixed keys. They depend only on the model, the
+        data, the options and `num_warmup`. They are done once for all chains, and give the same
+        result for every `chain_method`.
 
         Raises:
-            TypeError: where arguments of the model are missing, or `init_params` is no dict.
-            ValueError: where the model, the data, `init_params` or the start cannot be sampled.
+            TypeError: if arguments of the model are missing, or `init_params` is not a dict.
+            ValueError: if the model, the data, `init_params` or the start cannot be sampled.
         """
         began = perf_counter()
         memory, options = self.memory, self.options
@@ -112,10 +112,10 @@ class NumPyroKernel(MCMCKernel, ABC):
     def sample(self, state: Any, model_args: tuple, model_kwargs: dict) -> Any:
         """Return the state after one MCMC iteration of `num_steps` transitions.
 
-        A state that was made for other data is lost: its values become NaN.
+        If the state was made for other data, its values become NaN.
 
         Raises:
-            ValueError: where the data are known to be others than those of any run of this kernel.
+            ValueError: if the data are known to differ from those of every run of this kernel.
         """
         found = fingerprint(model_args, model_kwargs)
         structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
@@ -135,5 +135,5 @@ class NumPyroKernel(MCMCKernel, ABC):
         return partial(structure.constrain, args=model_args, kwargs=model_kwargs)
 
     def get_diagnostics_str(self, state: Any) -> str:
-        """Return step size and share of diverged iterations, for the progress bar."""
+        """Return the step size and the share of diverged iterations, for the progress bar."""
         return self.memory.progress.words(state)

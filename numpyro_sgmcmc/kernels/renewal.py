@@ -20,19 +20,19 @@ def renewed(
     gradient_state: Any,
     z: dict[str, jax.Array],
 ) -> Any:
-    """Return a walker's gradient state, renewed at `z` where its period is over.
+    """Return a walker's gradient state, renewed at `z` if its period has ended.
 
-    This is done outside the `vmap` over chains, where a pass over the data would be taken at every
-    step.
+    This must be done outside the `vmap` over chains. Inside, the conditional would become a
+    selection, and every step would take a pass over the data.
 
     Args:
-        options: the kernel's.
-        structure: the model's.
-        args: arguments of the model.
-        kwargs: those by name.
-        state: the chain's or chains' state, for the count of iterations and the estimator.
-        gradient_state: the walker's, with a leading axis of chains where there are several.
-        z: the walker's position by site, likewise.
+        options: options of the kernel.
+        structure: structure of the model.
+        args: positional arguments of the model.
+        kwargs: keyword arguments of the model.
+        state: state of one or of all chains, for the iteration count and the estimator.
+        gradient_state: the walker's gradient state, with a leading axis if there are many chains.
+        z: the walker's position by site, with the same leading axis.
     """
     gradient = state.tuned.gradient
     period = gradient.renewal_period(structure.plates)

@@ -56,16 +56,16 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
 
     @property
     def options(self) -> Options:
-        """What the user chose of each walker."""
+        """The user's choices for each walker."""
         return self.kernel.options
 
     @property
     def memory(self) -> Memory:
-        """What runs of this kernel, or of the one inside, made for their data."""
+        """What runs of this kernel, or of the extrapolated one, computed for their data."""
         return self.kernel.memory
 
     def coefficients(self, structure: Structure) -> tuple[float, ...]:
-        """Return what each walker counts in an estimate, the finest first."""
+        """Return each walker's coefficient in an estimate, the finest first."""
         has_gradient_noise = bool(structure.plates) or structure.is_random
         powers = (1, 2) if has_gradient_noise else self.options.dynamics.bias_powers
         return walker_coefficients(self.levels, powers)
@@ -77,7 +77,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         return (*self.kernel.default_fields, "z_halfway", "z_coarse", *middle)
 
     def _first(self, state: SGMCMCState, target: Target) -> RichardsonRombergState:
-        # Each walker draws minibatches of its own: an epoch of one is not shared with the others.
+        # Each walker draws its own minibatches and has its own epochs.
         split = partial(jax.random.split, num=self.levels)
         split = split if is_prng_key(state.rng_key) else jax.vmap(split, out_axes=1)
         keys = split(state.rng_key)
@@ -149,7 +149,8 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         key, *keys = random.split(state.rng_key, 3 * finest)
         position = levels[-1].walker.position
         h = jnp.asarray(stepper.step_size(count), position.dtype)
-        # 1 + 2 + ... + finest minibatches, then the finest increments, whose sums the others take.
+        # Keys of 1 + 2 + ... + finest minibatches, then of the finest walker's increments. Sums of
+        # these are the increments of the other walkers.
         batch_keys, path_keys = keys[: 2 * finest - 1], keys[2 * finest - 1 :]
         path = [stepper.increment(k, position, h / finest) for k in path_keys]
         diverging, moved, seen, new_halfway = jnp.zeros((), bool), [], 0, halfway
@@ -166,7 +167,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
                 if 2 * (n + 1) == finest == steps:
                     new_halfway = walker.position
             moved.append(Level(walker, scheme))
-        # One refused step keeps all walkers where they were, or their clocks would part.
+        # If one walker diverges, all walkers stay where they were, so that their times agree.
         levels = [
             Level(keep_if(~diverging, new.walker, old.walker), new.minibatch)
             for new, old in zip(moved, levels, strict=True)

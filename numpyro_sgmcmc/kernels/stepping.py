@@ -1,4 +1,4 @@
-"""A kernel's options, a model's arguments and tuned numbers as a `Stepper`."""
+"""Construction of a `Stepper` from a kernel's options, a model's arguments and tuned settings."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from numpyro_sgmcmc.transition import Transition
 def stepper_of(
     options: Options, structure: Structure, args: tuple, kwargs: dict, tuned: Tuned
 ) -> Stepper:
-    """Return what one transition needs."""
+    """Return the stepper of one chain's transitions."""
     warn_about_constants(args, kwargs)
     dynamics = options.dynamics.with_friction(tuned.friction)
     potential = stochastic_potential(structure, args, kwargs)

@@ -115,8 +115,8 @@ class SAGALD(AbstractKernel):
     Raises:
         TypeError: if an argument has the wrong type.
         ValueError: if a number is negative, zero or not finite, or if two options exclude each
-            other. On `init`, if the model does not have exactly one subsampled
-            plate, or the table would be larger than `max_bytes`.
+            other. On `init`, if the model does not have exactly one subsampled plate, or the table
+            would be larger than `max_bytes`.
     """
 
     def __init__(
