@@ -1,4 +1,4 @@
-"""From a NumPyro model to a stochastic potential on a flat unconstrained position."""
+"""Conversion of a NumPyro model to a stochastic potential on a flat unconstrained position."""
 
 from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential

@@ -1,4 +1,4 @@
-"""Model arguments, split into what JAX may trace and what stays Python."""
+"""Model arguments, split into arrays that JAX may trace and other Python objects."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,8 @@ def split_arguments(
 ) -> tuple[list[Any], Callable[[list[Any]], tuple[tuple, dict]]]:
     """Return the arrays among the arguments, and a function that puts arrays back in their places.
 
-    One-time work is compiled with the arrays as inputs: as constants they would be stored twice and
-    folded by the compiler.
+    One-time work is compiled with the arrays as inputs. As constants they would be stored twice,
+    and the compiler would spend time on constant folding.
     """
     leaves, tree = jax.tree.flatten((args, kwargs))
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, jax.Array | np.ndarray)]
@@ -23,7 +23,7 @@ def split_arguments(
     others = [None if i in places else leaf for i, leaf in enumerate(leaves)]
 
     def rebuild(replacements: list[Any]) -> tuple[tuple, dict]:
-        filled = list(others)  # a program that is kept must not keep the data too
+        filled = list(others)  # A copy, so that a cached program does not keep the data alive.
         for place, array in zip(places, replacements, strict=True):
             filled[place] = array
         return jax.tree.unflatten(tree, filled)
@@ -32,7 +32,7 @@ def split_arguments(
 
 
 def are_alike(some: tuple[tuple, dict], others: tuple[tuple, dict]) -> bool:
-    """Return whether arguments differ at most in their arrays' entries."""
+    """Return whether two sets of arguments differ at most in the entries of their arrays."""
     (leaves, tree), (other_leaves, other_tree) = map(jax.tree.flatten, (some, others))
     return tree == other_tree and all(map(_is_alike, leaves, other_leaves))
 
@@ -52,7 +52,7 @@ def _is_same(leaf: Any, other: Any) -> bool:
 
 
 def as_jax_arrays(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Return the arguments with NumPy's arrays as JAX's: only those take a traced index."""
+    """Return the arguments with NumPy arrays as JAX arrays, which accept a traced index."""
 
     def convert(leaf: Any) -> Any:
         return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf

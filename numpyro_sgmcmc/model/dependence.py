@@ -1,4 +1,4 @@
-"""Which outputs of a function depend on its argument, and through how large arrays."""
+"""Analysis of how the outputs of a function depend on its argument."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,10 @@ from jax.extend.core import Literal
 
 
 def depends_on(fn: Callable[[Any], dict[str, Any]], argument: Any) -> dict[str, bool]:
-    """Return, for each entry of `fn(argument)`, whether any of its values is computed from it.
+    """Return, for each entry of `fn(argument)`, whether it depends on the argument.
 
-    Read from the jaxpr without running it. An equation makes all its outputs depend on all its
-    inputs, so the answer errs on the side of yes.
+    This is read from the jaxpr, which is not run. All outputs of an equation count as dependent on
+    all its inputs, so some entries may be reported as dependent although they are not.
     """
     jaxpr, shapes = jax.make_jaxpr(fn, return_shape=True)(argument)
     tainted = set(jaxpr.jaxpr.invars)
@@ -26,9 +26,9 @@ def depends_on(fn: Callable[[Any], dict[str, Any]], argument: Any) -> dict[str, 
 def depends_through(
     fn: Callable[[Any], dict[str, Any]], argument: Any, entries: int
 ) -> dict[str, bool]:
-    """Return, for each entry of `fn(argument)`, whether large arrays lead to it from the argument.
+    """Return, for each entry of `fn(argument)`, whether it is computed through large arrays.
 
-    Large are arrays of at least so many entries that are computed from the argument.
+    An array counts as large if it depends on the argument and has at least `entries` entries.
     """
     jaxpr, shapes = jax.make_jaxpr(fn, return_shape=True)(argument)
     tainted, large = set(jaxpr.jaxpr.invars), set()
@@ -45,7 +45,7 @@ def depends_through(
 
 
 def _most_entries(equation: Any) -> int:
-    """Return the size of the largest array that an equation makes, in itself or in its parts."""
+    """Return the size of the largest output of an equation or of the equations inside it."""
     found = max((_size(v) for v in equation.outvars), default=0)
     for part in jax.tree.leaves(equation.params, is_leaf=lambda x: hasattr(x, "eqns")):
         for inner in getattr(part, "eqns", ()):

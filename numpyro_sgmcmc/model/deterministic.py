@@ -1,4 +1,4 @@
-"""Which deterministic sites of a model draws cannot have, and which they cannot afford."""
+"""Deterministic sites that are left out of the draws, as undefined or too costly."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.types import Plate
 
 MANY_ENTRIES = 16_384
-"""An array of fewer entries is no pass over large data."""
+"""Arrays of fewer entries do not count as a pass over large data."""
 
 
 def dependent_sites(
@@ -48,9 +48,10 @@ def costly_sites(
     args: tuple,
     kwargs: dict,
 ) -> list[str]:
-    """Return the sites that draws reach through as many numbers as a subsampled plate has rows.
+    """Return the sites that are computed through an array as large as a subsampled plate.
 
-    More than there are parameters: what is made of those alone costs no more than a step.
+    The array must also have more entries than there are parameters. Smaller arrays cost no more
+    than a step.
     """
     if not names or not plates:
         return []

@@ -1,4 +1,4 @@
-"""Names of dimensions: a model's plates, and what it calls the others."""
+"""Names of the dimensions of a model's sites, from its plates and its `event_dims`."""
 
 from typing import Any
 
@@ -6,15 +6,16 @@ import jax.numpy as jnp
 
 
 def named_dims(trace: dict[str, Any]) -> dict[str, list[str | None]]:
-    """Return names of the dimensions of each site's value; None, and no site, where there are none.
+    """Return the names of the dimensions of each site's value, with None for a dimension without.
 
-    Plates name theirs. `numpyro.sample(..., infer={"event_dims": ["feature"]})` names all others of
-    a site, as ArviZ's own converter reads it.
+    A plate names its own dimension. `numpyro.sample(..., infer={"event_dims": ["feature"]})` names
+    all other dimensions of a site, as in ArviZ's own converter. Sites without any name are left
+    out.
 
     Raises:
-        TypeError: where `event_dims` is not a list of words.
-        ValueError: where they are not as many as there are dimensions without a plate, or a name
-            occurs twice.
+        TypeError: if `event_dims` is not a list of strings.
+        ValueError: if their number is not that of the dimensions without a plate, or a name occurs
+            twice.
     """
     found = {}
     for name, site in trace.items():
@@ -38,7 +39,7 @@ def named_dims(trace: dict[str, Any]) -> dict[str, list[str | None]]:
 
 
 def _plate_dims(trace: dict[str, Any], site: dict[str, Any]) -> tuple[list[str | None], set[int]]:
-    """Return the names by plates, and which axes are plates'."""
+    """Return the names that plates give, and the axes of the plates."""
     shape = jnp.shape(site["value"])
     event = len(site["fn"].event_shape) if site["type"] == "sample" else 0
     named: list[str | None] = [None] * len(shape)
@@ -66,6 +67,6 @@ def _checked(site: str, given: Any, free: list[int]) -> list[str]:
 
 
 def _apart(trace: dict[str, Any], dim: str) -> str:
-    # xarray wants the names of variables and of dimensions to differ.
+    # xarray requires that variables and dimensions have different names.
     is_site = dim in trace and trace[dim]["type"] in ("sample", "deterministic")
     return f"{dim}_dim" if is_site else dim

@@ -11,10 +11,10 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
 def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> StochasticPotential:
-    """Return (position (d,), minibatch) -> an unbiased estimate of U = -log p(z, data).
+    """Return the map from a position (d,) and a minibatch to an estimate of U = -log p(z, data).
 
-    NumPyro's plates scale the minibatch's likelihood by N / B; the log determinants of the
-    transforms to the unconstrained space are part of U.
+    The estimate is unbiased, because NumPyro's plates scale the minibatch's likelihood by N / B. U
+    includes the log determinants of the transforms to the unconstrained space.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
 
@@ -28,7 +28,7 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
 def log_densities(
     structure: Structure, args: tuple, kwargs: dict, position: jax.Array, minibatch: Minibatch
 ) -> dict[str, jax.Array]:
-    """Return the log density of each site at a position, to tell which one is not finite."""
+    """Return the log density of each site at a position, to find those that are not finite."""
     model = with_minibatch(structure.model, structure.fixed, *minibatch)
     constrained = structure.constrain(structure.unravel(position), args, kwargs)
     return compute_log_probs(model, args, kwargs, constrained)[0]

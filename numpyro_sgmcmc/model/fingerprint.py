@@ -1,4 +1,4 @@
-"""Which data a model was given: by their content, as arrays can be edited in place."""
+"""Identification of a model's data by content, because arrays can be edited in place."""
 
 import weakref
 import zlib
@@ -10,18 +10,19 @@ import numpy as np
 from jax.core import Tracer
 
 GLIMPSED = 32
-"""Entries of each array that a compiled program compares: their cost does not depend on N."""
+"""Entries of each array that a compiled program compares, at a cost that does not depend on N."""
 
-_PRIME = 0x9E3779B1  # the golden ratio's, odd: a multiplier that spreads bits
+_PRIME = 0x9E3779B1  # An odd multiplier near 2^32 / golden ratio, which spreads bits.
 
 
 class Fingerprint(NamedTuple):
     """Identifies a model's arguments.
 
     Attributes:
-        layout: their structure, shapes and types; values of words and identities of other objects.
-        content: checksum of the entries of all arrays and numbers (CRC-32, never 0). While JAX
-            traces there are no entries: then the identities of the tracers.
+        layout: structure, shapes and types of the arguments; values of strings, and identities of
+            other objects.
+        content: checksum of the entries of all arrays and numbers (CRC-32, never 0). While JAX is
+            tracing, entries are not known, and the identities of the tracers are added.
     """
 
     layout: Any
@@ -34,7 +35,7 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(args: tuple, kwargs: dict) -> Fingerprint:
-    """Return what identifies the arguments of a model."""
+    """Return the fingerprint of a model's arguments."""
     leaves, tree = jax.tree.flatten((args, kwargs))
     layout, traced, content = [], [], 1
     for leaf in leaves:
@@ -52,9 +53,9 @@ def fingerprint(args: tuple, kwargs: dict) -> Fingerprint:
 
 
 def edited_in_place(args: tuple, kwargs: dict, others: tuple[tuple, dict]) -> bool:
-    """Return whether the arguments are the very NumPy arrays of the others.
+    """Return whether the arguments share a NumPy array object with the others.
 
-    Where their fingerprints differ, entries have been changed since.
+    If their fingerprints differ nevertheless, the array has been edited in place.
     """
     mine, theirs = jax.tree.leaves((args, kwargs)), jax.tree.leaves(others)
     pairs = zip(mine, theirs, strict=False)
@@ -64,7 +65,8 @@ def edited_in_place(args: tuple, kwargs: dict, others: tuple[tuple, dict]) -> bo
 def glimpse(args: tuple, kwargs: dict) -> Any:
     """Return a checksum of a few entries of each array, shape (), uint32.
 
-    It can be traced: a compiled program that gets the data as inputs compares it at each iteration.
+    The function can be traced, so that a compiled program whose inputs are the data can compare the
+    checksum at each iteration.
     """
     mixed: list[Any] = [np.zeros(1, np.uint32)]
     for place, leaf in enumerate(jax.tree.leaves((args, kwargs))):
@@ -105,14 +107,14 @@ def _as_array(leaf: Any) -> np.ndarray | None:
     if not (is_number or isinstance(leaf, jax.Array | np.ndarray) or hasattr(leaf, "__array__")):
         return None
     array = np.asarray(leaf)
-    if array.dtype.kind not in "biufcV":  # V: bfloat16 and its kin
+    if array.dtype.kind not in "biufcV":  # V: bfloat16 and similar types
         return None
     wanted = jax.dtypes.canonicalize_dtype(array.dtype)
     return array if array.dtype == wanted else array.astype(wanted)
 
 
 _SEEN: dict[int, tuple[weakref.ref, int]] = {}
-"""Checksums of JAX's arrays, which cannot be edited, while they live."""
+"""Checksums of the JAX arrays that are alive; these arrays cannot be edited."""
 
 
 def _checksum(leaf: Any, array: np.ndarray) -> int:

@@ -1,4 +1,4 @@
-"""Between unconstrained values by site name and the flat position that kernels move."""
+"""Maps between unconstrained values by site name and the flat position that kernels use."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,8 +13,8 @@ class Flat(NamedTuple):
     """Maps of a model's unconstrained values.
 
     Attributes:
-        ravel: from values by site name to a position (d,).
-        unravel: back.
+        ravel: map from values by site name to a position (d,).
+        unravel: its inverse.
     """
 
     ravel: Callable[[Any], jax.Array]
@@ -22,8 +22,8 @@ class Flat(NamedTuple):
 
 
 def flat_maps(prototype: dict[str, Any]) -> Flat:
-    """Return the maps of values of these shapes and types; the sites follow one another."""
+    """Return the maps for values of these shapes and types; sites are concatenated."""
     flat, unravel = ravel_pytree(prototype)
     ravel = lambda values: ravel_pytree(values)[0]  # noqa: E731
-    # Of the prototype only size and type: its numbers may belong to a trace.
+    # Only the size and type of the prototype are used, because its values may be tracers.
     return Flat(*in_a_branch(ravel, unravel, flat.size, flat.dtype))

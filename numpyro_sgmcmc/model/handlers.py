@@ -10,10 +10,10 @@ from numpyro.primitives import Messenger
 
 
 class minibatched(Messenger):
-    """Give each plate named in `indices` those indices, whatever their number.
+    """Set the indices of each plate named in `indices`; their number is arbitrary.
 
-    The plate's declared subsample size becomes the number of indices, so that NumPyro scales by
-    size / len(indices) and sees no disagreement.
+    The plate's subsample size is set to the number of indices, so that NumPyro scales by
+    size / len(indices).
 
     Args:
         fn: the model.
@@ -33,14 +33,14 @@ class minibatched(Messenger):
 
 
 class resized(Messenger):
-    """Declare another subsample size for some plates, as if the model had been written so.
+    """Change the subsample size of some plates, as if the model declared that size.
 
     Args:
         fn: the model.
-        sizes: rows of a minibatch by plate name.
+        sizes: minibatch sizes by plate name.
 
     Raises:
-        ValueError: when the model is run, where it has no plate of one of these names.
+        ValueError: when the model is run, if it has no plate of one of these names.
     """
 
     def __init__(self, fn: Callable | None, sizes: dict[str, int]) -> None:
@@ -60,25 +60,25 @@ class resized(Messenger):
         return result
 
     def process_message(self, msg: dict[str, Any]) -> None:
-        """Change the arguments of a plate's message before anything answers it."""
+        """Change the arguments of a plate's message before other handlers process it."""
         if msg["type"] == "plate":
             self._plates.add(msg["name"])
         if msg["type"] == "plate" and msg["name"] in self.sizes:
             size, count = msg["args"][0], self.sizes[msg["name"]]
             msg["args"] = (size, count)
-            # What `numpyro.plate` itself does: a whole plate is not drawn.
+            # As in `numpyro.plate`, the indices of a whole plate are not drawn.
             msg["value"] = jnp.arange(size) if count == size else None
 
 
 class keys_used(Messenger):
-    """Note whether anything asked for a key that no value or handler had answered."""
+    """Record whether the model requests a key that no value or handler provides."""
 
     def __init__(self, fn: Callable | None = None) -> None:
         self.any = False
         super().__init__(fn)
 
     def process_message(self, msg: dict[str, Any]) -> None:
-        """Look at a message before it is answered."""
+        """Record the request of a key before it is answered."""
         if msg["type"] == "prng_key" and msg["value"] is None:
             self.any |= msg["kwargs"].get("rng_key") is None
 
@@ -88,7 +88,7 @@ def with_minibatch(
 ) -> Callable:
     """Return the model with its fixed `param` and `mutable` values, a minibatch, and a key.
 
-    `key` is None for models whose density is not itself random.
+    `key` is None for models with a deterministic density.
     """
     model = minibatched(handlers.substitute(model, data=fixed), indices)
     return model if key is None else handlers.seed(model, key)

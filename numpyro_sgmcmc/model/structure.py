@@ -1,4 +1,4 @@
-"""What a NumPyro model looks like: its latent sites, its subsampled plates, what it depends on."""
+"""The structure of a NumPyro model: its latent sites, its plates and their dependence."""
 
 import inspect
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from numpyro_sgmcmc.model.validate import numpyro_warnings
 from numpyro_sgmcmc.types import Plate
 
 VALUED = ("param", "mutable")
-"""Types of sites whose first values stay."""
+"""Types of sites that keep their first values."""
 
 
 NEEDS_VALUES = (
@@ -35,29 +35,29 @@ NEEDS_VALUES = (
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
 )
-"""Errors of a model whose Python code depends on numbers: it is run for its structure."""
+"""Errors of a model whose Python code depends on values. Its structure is read by running it."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """The static facts of a model, read from one trace of it.
+    """The static properties of a model, read from one trace.
 
     Attributes:
         model: the user's model.
         fixed: values of `param` and `mutable` sites, which are not sampled.
         prototype: an unconstrained value of each latent site, by name.
-        flat: between unconstrained values by site name and a flat position (d,).
+        flat: maps between unconstrained values by site name and a flat position (d,).
         plates: the subsampled plates by name.
-        groups: names of plates, those in one group share a site.
+        groups: names of the plates, grouped so that plates that share a site are in one group.
         is_random: whether the density itself draws random numbers.
         minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
         costly_sites: deterministic sites whose value at a draw takes a pass over the data.
-        observed: names of the observed sites, `factor` sites left out.
-        bounded: latent sites whose constrained values can overflow where the position does not.
-        dims: names of dimensions of each site's value: plates, and what its `event_dims` say.
-        transforms: from unconstrained to constrained values, by latent site, where they are the
-            same at every position and no other site follows from the latent ones; else None.
+        observed: names of the observed sites, without `factor` sites.
+        bounded: latent sites whose constrained values can overflow although the position is finite.
+        dims: names of the dimensions of each site's value, from plates and `event_dims`.
+        transforms: maps from unconstrained to constrained values by latent site, if they are the
+            same at every position and the draws have no deterministic sites; else None.
     """
 
     model: Callable
@@ -88,9 +88,9 @@ class Structure:
         return self.flat.unravel(position)
 
     def is_like(self, other: "Structure") -> bool:
-        """Return whether programs made for this structure hold for another of the same model.
+        """Return whether programs compiled for this structure are valid for the other one.
 
-        Not where values of `param` or `mutable` sites are part of them.
+        They are not if values of `param` or `mutable` sites are part of them.
         """
         if self.fixed or other.fixed or self.model is not other.model:
             return False
@@ -106,7 +106,7 @@ class Structure:
         return mine == theirs
 
     def placeholder(self) -> dict[str, jax.Array]:
-        """Return some minibatch, for what must run the model but does not depend on it."""
+        """Return an arbitrary minibatch, for computations that do not depend on its rows."""
         return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}
 
     def constrain(
@@ -114,8 +114,8 @@ class Structure:
     ) -> dict[str, jax.Array]:
         """Return one draw's constrained latent sites and its deterministic sites.
 
-        Left out are deterministic sites that depend on the minibatch, which have no value of their
-        own, and those that take a pass over the data, which no step may.
+        Deterministic sites that depend on the minibatch are left out, because their values are not
+        defined by the draw. Those that take a pass over the data are left out because of its cost.
         """
         if self.transforms is not None:
             return {name: jnp.asarray(self.transforms[name](z)) for name, z in position.items()}
@@ -129,7 +129,7 @@ class Structure:
     def can_be_constrained(
         self, position: dict[str, jax.Array], args: tuple, kwargs: dict
     ) -> jax.Array:
-        """Return whether a finite position has finite constrained values (exp(100) has none)."""
+        """Return whether the constrained values are finite (exp(100) is not in float32)."""
         if not self.bounded:
             return jnp.ones((), bool)
         sites = self.constrain(position, args, kwargs)
@@ -137,12 +137,12 @@ class Structure:
 
 
 def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
-    """Trace the model and return its structure. Nothing is computed: JAX sees shapes alone.
+    """Trace the model and return its structure. If possible, only shapes are traced.
 
     Raises:
-        TypeError: where the arguments do not fit the model's signature.
-        ValueError: where a latent site is discrete, a delta distribution, on a sphere or in a
-            subsampled plate, or a plate's subsample is larger than the plate; the message names
+        TypeError: if the arguments do not fit the model's signature.
+        ValueError: if a latent site is discrete, a delta distribution, on a sphere or in a
+            subsampled plate, or if a plate's subsample is larger than the plate. The message names
             the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
@@ -165,7 +165,7 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
         warn_user(message)
     if not has_values[-1]:
         return found[-1]
-    with jax.ensure_compile_time_eval():  # concrete, also while JAX traces
+    with jax.ensure_compile_time_eval():  # Values must be concrete even while JAX is tracing.
         trace = _execute(model, args, kwargs)
         fixed = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED}
     return replace(found[-1], fixed=fixed)
@@ -224,10 +224,10 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
         return handlers.trace(substituted).get_trace(*args, **kwargs)
     except TypeError as error:
         if _is_called_rightly(model, args, kwargs):
-            raise  # from inside the model
+            raise  # The error comes from inside the model.
         raise TypeError(
             f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
-            f" {len(args)} positional and {sorted(kwargs)} by name: {error}."
+            f" {len(args)} positional and the keyword arguments {sorted(kwargs)}: {error}."
         ) from error
 
 
@@ -240,7 +240,7 @@ def _is_called_rightly(model: Callable, args: tuple, kwargs: dict) -> bool:
 
 
 class _checked_plates(Messenger):
-    """Refuse a subsample larger than its plate before NumPyro draws it."""
+    """Raise an error for a subsample that is larger than its plate, before NumPyro draws it."""
 
     def process_message(self, msg: dict[str, Any]) -> None:
         if msg["type"] != "plate":
@@ -264,8 +264,8 @@ def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> 
     if site["fn"].support.is_discrete:
         raise ValueError(
             f"Expected continuous latent sites; got the discrete site {name!r}"
-            f" ({type(site['fn']).__name__}). Gradients do not exist for it: sum it out, for"
-            " example with `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
+            f" ({type(site['fn']).__name__}). It has no gradient: sum it out, for example with"
+            " `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
         )
     inside = [frame.name for frame in site["cond_indep_stack"] if frame.name in plates]
     if inside:

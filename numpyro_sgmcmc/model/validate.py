@@ -1,4 +1,4 @@
-"""NumPyro's own checks of a model, as its samplers make them."""
+"""The checks of a model that NumPyro's own samplers make."""
 
 import warnings
 from typing import Any
@@ -10,15 +10,16 @@ from numpyro.util import _validate_model
 
 
 def numpyro_warnings(trace: dict[str, Any]) -> list[str]:
-    """Return what `numpyro.infer.util.initialize_model` warns of in a trace of the model.
+    """Return the warnings that `numpyro.infer.util.initialize_model` gives for a model.
 
-    Missing plates and circular supports. Shapes are enough: values may be traced.
+    They are about missing plates and circular supports. Only shapes are used; values may be traced.
 
     Args:
-        trace: of the model as the user wrote it, before any minibatch is put in.
+        trace: a trace of the user's model, before a minibatch is set.
 
     Raises:
-        ValueError: where NumPyro refuses a latent site: a spherical support, a delta distribution.
+        ValueError: if a latent site has a spherical support or a delta distribution, which NumPyro
+            does not accept.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -10,7 +10,7 @@ from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Indices, Plate
 
 BLOCK_SIZE = 16_384
-"""Rows that one block holds at the most (over all plates of a group: product of their rows)."""
+"""Largest number of rows in a block; for a group of plates, of the product of their rows."""
 
 Result = TypeVar("Result")
 
@@ -18,17 +18,17 @@ Result = TypeVar("Result")
 def over_whole_data(
     structure: Structure, fn: Callable[[Indices], Result], block_size: int = BLOCK_SIZE
 ) -> Result:
-    """Return what `fn(all indices)` would be, for `fn` linear in the potential U.
+    """Return `fn(all indices)`, computed in blocks, for a function that is linear in U.
 
-    For example the potential itself, its gradient, or a Hessian-vector product. NumPyro scales the
+    Such functions are the potential U, its gradient and Hessian-vector products. NumPyro scales the
     part of U in a plate by N / |block|, so U is the mean of U(block) over blocks, weighted by
-    |block| / N. Plates that share a site form a group and are cut as a product; groups are summed
-    one after the other while the rest stays at one row: with L_g the mean over group g,
-    U = sum_g L_g - (G - 1) U(one row of each plate).
+    |block| / N. Plates that share a site form a group, whose blocks are products of blocks of its
+    plates. The mean over one group is computed with one row of each plate of the other groups. With
+    L_g the mean over group g of G groups, U = sum_g L_g - (G - 1) U(one row of each plate).
     """
     if not structure.plates:
         return fn({})
-    fn = jax.jit(fn)  # the model is traced once for each shape of a block, not at each mention
+    fn = jax.jit(fn)  # Traces the model once for each shape of a block, not at each call.
     rest = {name: jnp.zeros(1, jnp.int32) for name in structure.plates}
     totals = []
     for group in structure.groups:
@@ -69,13 +69,15 @@ def _mean_over_blocks(
 
 
 class Blocks(NamedTuple):
-    """Blocks of one size that make up a plate.
+    """The partition of a plate into blocks of one size.
 
     Attributes:
-        rows: indices in each block.
-        whole: blocks of as many different rows.
-        counted: different rows in a whole block, and in each of those that repeat rows.
-        shares: what the mean over each of these kinds of blocks counts in the mean over the plate.
+        rows: number of indices in each block.
+        whole: number of blocks whose rows are all different.
+        counted: numbers of different rows: in a whole block first, then in each block that repeats
+            rows.
+        shares: weights in the mean over the plate: of a whole block first, then of each block that
+            repeats rows.
     """
 
     rows: int
@@ -85,12 +87,13 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(size: int, most: int) -> Blocks:
-    """Return the blocks that a plate is cut into, each of at most `most` indices.
+    """Return the partition of a plate into blocks of at most `most` indices.
 
-    One shape for all, so that the model stands once in a program, also where the size has no
-    divisor: the l rows that are left fill a block by repetition. With r = q l + e indices in it,
-    its mean M counts the first e rows once too often, so the mean L over the l rows has
-    l L = (r M - e E) / q; the mean E over those e rows is found in the same way, until e = 0.
+    All blocks have the same shape, so that a program contains the model only once. If the blocks do
+    not divide the plate, the l rows that are left are repeated to fill a block. Let r = q l + e be
+    the number of indices in that block. Its mean M counts the first e rows once too often, so the
+    mean L over the l rows satisfies l L = (r M - e E) / q, where E is the mean over those e rows. E
+    is computed in the same way, until e = 0.
     """
     rows = -(-size // -(-size // most))
     whole, left = divmod(size, rows)
