@@ -64,7 +64,11 @@ def errors_of(
     def combined(fn: Any) -> np.ndarray:
         return sum(factor * fn(walkers[name]) for name, factor in coefficients.items())
 
-    share = weights / weights.mean()
+    with np.errstate(all="ignore"):  # unstable runs leave the numbers that can be squared
+        return _errors(combined, weights / weights.mean(), problem, together)
+
+
+def _errors(combined: Any, share: np.ndarray, problem: Any, together: bool) -> Errors:
     first = combined(lambda z: z) * share[..., None]
     mean = first.mean((0, 1))
     second = combined(lambda z: (z - mean) ** 2) * share[..., None]
@@ -73,8 +77,7 @@ def errors_of(
     # Residuals of the ratio estimators: weighted deviations from what is estimated.
     first_error = standard_error(first - mean * share[..., None], together)
     second_error = standard_error(second - variance * share[..., None], together)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sd_error = second_error / (2 * sd * problem.sd)
+    sd_error = second_error / (2 * sd * problem.sd)
     return Errors(
         (mean - problem.mean) / problem.sd,
         first_error / problem.sd,

@@ -51,6 +51,11 @@ def _momentum_width(rng):
     return float(MOMENTUM / log_uniform(rng, 0.1, rng.choice([1.0, 1.8, 3.0])))
 
 
+def _coarse_width(rng):
+    """For extrapolation, which is to be used where the coarse walker's error is large."""
+    return float(MOMENTUM / log_uniform(rng, 0.4, 1.7))
+
+
 def _unit(rng):
     return float(log_uniform(rng, 0.2, 5))
 
@@ -122,6 +127,7 @@ def _decreasing(family):
     return Program(partial(SGLD, step_size=step, num_steps=20), family, None, _langevin_width)
 
 
+_UNEVEN = (densities.LOG_GAMMA, densities.LOGIT_BETA, densities.QUARTIC)
 _smooth = partial(problems.synthetic, kinds=densities.SMOOTH_UNIMODAL)
 _normal = partial(problems.synthetic, kinds=(densities.NORMAL,), bend=0.0)
 
@@ -171,12 +177,14 @@ PROGRAMS = {
     ),
     "SGMCMC": _momentum(_composed, problems.gaussian_rows(4), 15, friction=10.0),
     "SGNHT": _momentum(SGNHT, problems.gaussian_rows(2), 15, friction=5.0),
-    "SGRRLD": _langevin(SGRRLD, problems.synthetic(1)),
+    "SGRRLD": _langevin(SGRRLD, problems.synthetic(1, kinds=_UNEVEN)),
     "SGRRLD, minibatches": _langevin(SGRRLD, problems.synthetic(2), 15),
-    "SGRRHMC": _momentum(SGRRHMC, problems.synthetic(1)),
+    "SGRRHMC": _momentum(SGRRHMC, _smooth(1), friction=10.0)._replace(width=_coarse_width),
     "SGRRHMC, minibatches": _momentum(SGRRHMC, problems.gaussian_rows(2), 15, friction=10.0),
     "Three levels, SGLD": _langevin(_levels(SGLD, 3), problems.synthetic(1)),
-    "Three levels, SGHMC": _momentum(_levels(SGHMC, 3), problems.synthetic(1)),
+    "Three levels, SGHMC": _momentum(_levels(SGHMC, 3), _smooth(1), friction=10.0)._replace(
+        width=_coarse_width
+    ),
     "RichardsonRomberg(SGLDFP)": _langevin(_levels(SGLDFP, 2), problems.logistic(), 15),
     "RichardsonRomberg(SGHMCSplit)": _momentum(_levels(SGHMCSplit, 2), problems.synthetic(2)),
     "SGLD, untuned": _untuned(SGLD, problems.regression(6), 15, steps=20),
