@@ -1,4 +1,4 @@
-"""Minibatch schemes: plate name -> indices, from a key, a step count and a state."""
+"""Minibatch schemes, which map a key, a step count and a state to indices by plate name."""
 
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch

@@ -1,4 +1,4 @@
-"""Interface of minibatch schemes: which rows of each subsampled plate a step sees."""
+"""Interface of minibatch schemes, which draw the rows of each subsampled plate for a step."""
 
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
@@ -14,11 +14,11 @@ class AbstractMinibatch(ABC):
     Shapes are static: `plates` is not traced. Plates are drawn independently of each other.
 
     Attributes:
-        is_independent: whether a minibatch says nothing of the next. Within an epoch the noise of
-            one makes up for that of the others.
-        is_shared: whether vectorised chains all see the first one's minibatch.
-        is_contiguous: whether rows are r, r + 1, ..., from the last on to the first: they are then
-            sliced.
+        is_independent: whether minibatches are independent of each other. Those of one epoch are
+            not: their errors cancel.
+        is_shared: whether all vectorised chains use the minibatch of the first chain.
+        is_contiguous: whether the rows are r, r + 1, ..., and continue at 0 after the last row. The
+            kernel then slices arrays instead of gathering rows.
     """
 
     is_independent: ClassVar[bool] = True

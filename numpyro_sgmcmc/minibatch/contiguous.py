@@ -17,12 +17,12 @@ from numpyro_sgmcmc.types import Indices, Plate
 class ContiguousMinibatch(AbstractMinibatch):
     """Each minibatch is a block of B neighbouring rows that starts at a uniform row.
 
-    Blocks wrap around the end, so every row is equally likely and the gradient stays unbiased for
-    any order of the rows. Its *variance* is that of independent rows only where the order carries
-    no information: sorted or clustered data must be shuffled once beforehand (`shuffle_rows`),
-    otherwise the gradient noise is larger than with `UniformMinibatch`. `features[index]` of a
-    model's arguments becomes a slice, a copy of memory, which makes a step of one chain twice as
-    fast where the data exceed the cache.
+    Blocks wrap around the end, so every row is equally likely and the gradient is unbiased for any
+    order of the rows. Its *variance* is that of independent rows only if the order carries no
+    information. Shuffle sorted or clustered data once before the run (`shuffle_rows`); otherwise
+    the gradient noise is larger than with `UniformMinibatch`. `features[index]` of a model's
+    arguments becomes a slice, which copies a block of memory. A step of one chain is twice as fast
+    if the data exceed the cache.
     """
 
     is_contiguous: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Random permutations of N rows that are evaluated where they are wanted, without O(N) work."""
+"""Random permutations of N rows, evaluated at single places without O(N) work."""
 
 from math import isqrt
 
@@ -11,13 +11,12 @@ ROUNDS = 8
 
 
 def permuted(key: jax.Array, size: int, places: jax.Array) -> jax.Array:
-    """Return the rows that a random permutation of range(size) has at these places.
+    """Return the entries of a random permutation of range(size) at these places.
 
-    A shuffle would cost O(N) at each epoch's start, and under `vmap` at each step. This is a
-    Feistel network on pairs (l, r) of Z_a x Z_b, a b >= N: each round adds a hash of one half, by a
-    key of its own, to the other, so every round is a bijection. A place that lands beyond N is sent
-    through again until it lands inside, which keeps the whole a bijection of range(N); as
-    a b - N < a, that is rare.
+    A shuffle would cost O(N) at the start of each epoch, and under `vmap` at each step. This is a
+    Feistel network on pairs (l, r) of Z_a x Z_b, a b >= N. Each round adds a keyed hash of one half
+    to the other, so every round is a bijection. The network is applied again to a result of N or
+    more until it is below N, which gives a bijection of range(N). As a b - N < a, that is rare.
     """
     low = isqrt(size - 1) + 1 if size > 1 else 1
     high = -(-size // low)
@@ -41,7 +40,7 @@ def permuted(key: jax.Array, size: int, places: jax.Array) -> jax.Array:
 
 
 def _hash(key: jax.Array, value: jax.Array) -> jax.Array:
-    # MurmurHash3's finaliser, twice: every bit of key and value reaches every bit of the hash.
+    # MurmurHash3's finaliser, applied twice: each bit of the hash depends on all bits of both.
     return _mix(_mix(value ^ key) + key)
 
 

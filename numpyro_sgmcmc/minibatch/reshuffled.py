@@ -1,4 +1,4 @@
-"""Minibatches that go through the rows in a new random order in each epoch."""
+"""Minibatches that use every row once in an epoch, in a new random order each time."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
@@ -14,12 +14,12 @@ from numpyro_sgmcmc.types import Indices, Plate
 
 
 class Stream(NamedTuple):
-    """A place in the endless row of epochs, each a random permutation of its own.
+    """A position in an endless sequence of epochs, each of which is a random permutation.
 
     Attributes:
         key: key of all permutations of this plate.
         epoch: number of the epoch.
-        place: rows of it that have been used.
+        place: number of rows of the epoch that have been used.
     """
 
     key: jax.Array
@@ -33,15 +33,15 @@ def new_stream(key: jax.Array) -> Stream:
 
 
 def advance(stream: Stream, size: int, count: int) -> Stream:
-    """Return the stream `count` rows further on."""
+    """Return the stream after `count` more rows."""
     place = stream.place + count
     return stream._replace(epoch=stream.epoch + place // size, place=place % size)
 
 
 def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
-    """Return the rows at places, shape (B,), counted from where the stream is; B rows at most N.
+    """Return the rows at places, shape (B,), counted from the stream's position, with B <= N.
 
-    B neighbouring places lie in two epochs at most.
+    B consecutive places lie in at most two epochs.
     """
     places = stream.place + places
     epochs = stream.epoch + places // size
@@ -54,18 +54,17 @@ def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
 @final
 @dataclass(frozen=True)
 class ReshuffledMinibatch(AbstractMinibatch):
-    """Every row once an epoch, in an order that is new and random in each epoch.
+    """Uses every row once in an epoch, in a new random order in each epoch.
 
-    Where B does not divide N, the last rows of an epoch share a minibatch with the first of the
-    next: every minibatch has B rows of weight N / B, every row is seen once in N rows, and each
-    minibatch alone is uniform, so the gradient is unbiased. Errors of the minibatches sum to zero
-    over an epoch, so with `SGHMCSplit` the first-order bias h V / (2 D) of independent minibatches
-    cancels and the stationary distribution is of second order in h (tests/exactness/test_epochs.py
-    compares with a Gaussian's exact one), with a constant that grows with the time N h / B of an
-    epoch: a walker that decorrelates within an epoch gains little.
+    If B does not divide N, the last rows of an epoch share a minibatch with the first rows of the
+    next. Every minibatch has B rows of weight N / B, and each minibatch alone is uniform, so the
+    gradient is unbiased. The errors of the minibatches sum to zero over an epoch. With `SGHMCSplit`
+    the first-order bias h V / (2 D) of independent minibatches therefore cancels, and the
+    stationary distribution is of second order in h (tests/exactness/test_epochs.py compares it with
+    the exact one of a Gaussian). The constant grows with the time N h / B of an epoch, so a walker
+    that decorrelates within an epoch gains little.
 
-    The order comes from a permutation that is evaluated at B places only: a step costs the same
-    whatever N.
+    The permutation is evaluated at B places only, so the cost of a step does not depend on N.
     """
 
     is_independent: ClassVar[bool] = False
@@ -78,7 +77,7 @@ class ReshuffledMinibatch(AbstractMinibatch):
     def draw(
         self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: Any
     ) -> tuple[Indices, dict[str, Stream]]:
-        """Return the next B rows of each plate; `key` is not used, the order is the stream's."""
+        """Return the next B rows of each plate's stream; `key` is not used."""
         rows, streams = {}, {}
         for name, (size, batch) in plates.items():
             rows[name] = read(state[name], size, jnp.arange(batch))

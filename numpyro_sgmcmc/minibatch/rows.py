@@ -8,16 +8,16 @@ from numpyro_sgmcmc.cpu import random
 HALF = 16
 LOW = 0xFFFF
 FEW_ROWS = 2**22
-"""Up to here one word of random bits favours no row by more than one part in a thousand."""
+"""Up to this size, one word of random bits favours no row by more than one part in a thousand."""
 
 
 def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array:
     """Return independent uniform integers in [0, size), of type int32.
 
-    Each is the integer part of `size` times a binary fraction of k random bits. The probability of
-    a row is 1 / size up to a factor of 1 + size / 2^k, where k is 32 up to four million rows and 64
-    beyond. `jax.random.randint` has the same error up to four million rows and a larger one beyond,
-    and draws three times as many bits.
+    Each integer is the integer part of `size` times a binary fraction of k random bits. The
+    probability of a row is 1 / size up to a factor of 1 + size / 2^k, where k is 32 up to four
+    million rows and 64 above. `jax.random.randint` has the same error up to four million rows and a
+    larger one above, and draws three times as many bits.
     """
     words = 1 if size <= FEW_ROWS else 2
     return _row(random.bits(key, (words, *shape)), size)
@@ -28,7 +28,7 @@ def _row(words: jax.Array, size: int) -> jax.Array:
     upper, below = _product(words[0], count)
     if len(words) == 2:
         carried, _ = _product(words[1], count)
-        # The fraction's lower half may push the product over the next integer.
+        # The lower half of the fraction may carry into the integer part of the product.
         upper += (below + carried < below).astype(jnp.uint32)
     return upper.astype(jnp.int32)
 

@@ -21,25 +21,25 @@ class SharedState(NamedTuple):
 @final
 @dataclass(frozen=True)
 class SharedMinibatch(AbstractMinibatch):
-    """Vectorised chains all see the same minibatch, drawn by another scheme.
+    """All vectorised chains use the same minibatch, drawn by another scheme.
 
-    Its rows are gathered once, and products with them are products of matrices: with hundreds of
-    chains a step costs a fraction of what it costs with a minibatch for each.
+    Its rows are gathered once, and products with them are matrix products. With hundreds of chains
+    a step costs a fraction of a step with a minibatch for each chain.
 
-    Each chain's distribution is what it would be by itself, but the chains are not independent:
-    they share their gradient noise. Where that stands for the share s of a draw's variance
-    (Langevin dynamics with additive noise: s = h V / (2 + h V)), two chains are correlated by s,
-    and a mean over C chains has the variance of C / (1 + (C - 1) s) independent ones. R-hat
-    compares the spread between chains with that within them: a spread too small by the factor 1 - s
-    hides what has not converged, and ArviZ's effective sample sizes are too large by up to 1 + (C -
-    1) s. So share only where the noise is small: `FixedPoint()`, or the step size that a warm-up
-    chooses, where s is at most 0.05, or 0.3 under a noise correction. `diagnose` takes what chains
-    share off the effective sample sizes.
+    The distribution of each chain does not change, but the chains are not independent, because they
+    share their gradient noise. If this noise has the share s of a draw's variance (Langevin
+    dynamics with additive noise: s = h V / (2 + h V)), two chains have the correlation s, and a
+    mean over C chains has the variance of a mean over C / (1 + (C - 1) s) independent chains. The
+    variance between chains is then too small by the factor 1 - s, so R-hat may not detect a lack of
+    convergence, and ArviZ's effective sample sizes are too large by up to 1 + (C - 1) s. Share
+    minibatches only if the noise is small: with `FixedPoint()`, or with the step size that a
+    warm-up chooses, for which s is at most 0.05, or 0.3 under a noise correction. `diagnose`
+    reduces the effective sample sizes accordingly.
 
-    Chains that run one after another, or on several devices, share nothing.
+    Chains that run sequentially or on several devices do not share minibatches.
 
     Args:
-        scheme: draws the minibatch.
+        scheme: the scheme that draws the minibatch.
     """
 
     scheme: AbstractMinibatch = UniformMinibatch()  # noqa: RUF009 - immutable
@@ -47,12 +47,12 @@ class SharedMinibatch(AbstractMinibatch):
 
     @property
     def is_independent(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether a minibatch says nothing of the next."""
+        """Whether minibatches are independent of each other."""
         return self.scheme.is_independent
 
     @property
     def is_contiguous(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Whether rows are r, r + 1, ..., from the last on to the first."""
+        """Whether the rows are r, r + 1, ..., and continue at 0 after the last row."""
         return self.scheme.is_contiguous
 
     def init(self, key: jax.Array, plates: dict[str, Plate]) -> SharedState:

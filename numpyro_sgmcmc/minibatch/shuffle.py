@@ -1,4 +1,4 @@
-"""Rows in random order, for minibatches of neighbours."""
+"""Random reordering of rows, for minibatches of neighbouring rows."""
 
 from typing import Any
 
@@ -8,21 +8,21 @@ import numpy as np
 
 
 def shuffle_rows(key: jax.Array, *arrays: Any) -> Any:
-    """Return arrays with their rows in one random order, the same for all.
+    """Return copies of arrays with their rows in a random order, the same for all arrays.
 
-    For `ContiguousMinibatch`, whose gradient noise is that of independent rows only where the
-    order of the rows carries no information. Once, before the run; each array is copied.
+    Use it once before a run with `ContiguousMinibatch`, whose gradient noise is that of independent
+    rows only if the order of the rows carries no information.
 
     Args:
         key: a JAX key.
-        *arrays: NumPy's or JAX's, with the same number of rows: what comes out is of the same kind.
+        *arrays: NumPy or JAX arrays with the same number of rows. The results are of the same kind.
 
     Returns:
-        The array, or a tuple of them where several are given.
+        The array, or a tuple of arrays if several are given.
 
     Raises:
-        TypeError: where no array is given.
-        ValueError: where they differ in their numbers of rows, or have none.
+        TypeError: if no array is given.
+        ValueError: if the arrays differ in their numbers of rows, or have no dimension.
     """
     if not arrays:
         raise TypeError("Expected at least one array to shuffle; got none.")

@@ -1,4 +1,4 @@
-"""Minibatches that sweep through an epoch's blocks forwards and then backwards."""
+"""Minibatches that run through an epoch's blocks forwards and then backwards."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
@@ -13,7 +13,7 @@ from numpyro_sgmcmc.types import Indices, Plate
 
 
 class Sweep(NamedTuple):
-    """A sweep over the K blocks that follow in the stream; `step` counts from 0 to 2 K - 1."""
+    """A sweep over the next K blocks of the stream; `step` counts from 0 to 2 K - 1."""
 
     stream: Stream
     step: jax.Array
@@ -24,17 +24,19 @@ class Sweep(NamedTuple):
 class SweepMinibatch(AbstractMinibatch):
     """An epoch's blocks in random order 1, ..., K, then K, ..., 1: symmetric minibatch splitting.
 
-    K = N / B rounded down. A palindrome of symmetric steps is a symmetric map, whose error expands
-    in even powers of h, and its blocks' potentials average to U. So with `SGHMCSplit` the
-    first-order bias h V / (2 D) of independent minibatches cancels, and the stationary distribution
-    is of second order in h, with a constant of the order of (2 K h)^2: worth it where an epoch is
-    short beside the walker's relaxation (Paulin, Whalley, Chada and Leimkuhler 2024, "Sampling from
-    Bayesian neural network posteriors with symmetric minibatch splitting Langevin dynamics").
-    `ReshuffledMinibatch` cancels the first-order term too, but keeps odd ones from the third. Steps
-    that are not symmetric themselves (`SGLD`, `SGHMC`) keep their own order.
+    K is N / B rounded down. A palindrome of symmetric steps is a symmetric map, whose error expands
+    in even powers of h, and the potentials of its blocks average to U. With `SGHMCSplit` the
+    first-order bias h V / (2 D) of independent minibatches therefore cancels, and the stationary
+    distribution is of second order in h, with a constant of the order of (2 K h)^2. The scheme pays
+    off if an epoch is short compared with the relaxation time (Paulin, Whalley, Chada and
+    Leimkuhler 2024, "Sampling from Bayesian neural network posteriors with symmetric minibatch
+    splitting Langevin dynamics"). `ReshuffledMinibatch` also cancels the first-order term, but not
+    odd terms from the third on. Kernels whose steps are not symmetric (`SGLD`, `SGHMC`) keep their
+    order.
 
-    Where B does not divide N, the rows that are left begin the next sweep: each row is seen equally
-    often, but a sweep's blocks average to U only nearly, and some of the first-order term stays.
+    If B does not divide N, the rows that are left begin the next sweep. All rows are used equally
+    often, but the blocks of a sweep average to U only approximately, and a part of the first-order
+    term remains.
     """
 
     is_independent: ClassVar[bool] = False
@@ -48,7 +50,7 @@ class SweepMinibatch(AbstractMinibatch):
     def draw(
         self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: Any
     ) -> tuple[Indices, dict[str, Sweep]]:
-        """Return the next block of each plate; `key` is not used, the order is the stream's."""
+        """Return the next block of each plate's stream; `key` is not used."""
         rows, sweeps = {}, {}
         for name, (size, batch) in plates.items():
             stream, step = state[name]

@@ -18,10 +18,11 @@ class UniformMinibatch(AbstractMinibatch):
     """Each minibatch is drawn uniformly, independently of the others.
 
     Args:
-        replace: with replacement, the scheme of the papers (004, equation 3), the cost of a draw
-            is that of B integers. Without, the gradient noise is smaller by the factor
-            (N - B) / (N - 1), and the cost of a draw is still independent of N: rows drawn twice
-            are drawn again where B <= N / 8, and the plate is shuffled where B is larger.
+        replace: whether rows are drawn with replacement, as in Brosse, Durmus and Moulines (2018,
+            equation 3, https://arxiv.org/abs/1811.10072). A draw then costs B random integers.
+            Without replacement, the gradient noise is smaller by the factor (N - B) / (N - 1). Rows
+            that are drawn twice are drawn again if B <= N / 8, at a cost that does not depend on N;
+            otherwise the whole plate is shuffled.
     """
 
     replace: bool = True
@@ -40,7 +41,7 @@ class UniformMinibatch(AbstractMinibatch):
 
 
 def split_by_plate(key: jax.Array, count: int) -> list[jax.Array]:
-    """Return one key for each plate; a single plate takes the key as it is."""
+    """Return one key for each plate; a single plate uses the key itself."""
     return [key] if count == 1 else list(random.split(key, count))
 
 
@@ -53,9 +54,9 @@ def _without_replacement(key: jax.Array, plate: Plate) -> jax.Array:
     if 8 * count > size:
         return jax.random.permutation(key, size)[:count]
 
-    # Redraw every later copy of a row until none is left. Only equality of rows matters, so the
-    # distribution is unchanged when rows are renamed: every set of B distinct rows is equally
-    # likely.
+    # Redraw every later copy of a row until none is left. Whether a row is redrawn depends only on
+    # equality of rows, so the distribution is invariant under a relabelling of the rows, and every
+    # set of B distinct rows is equally likely.
     def has_clash(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return jnp.any(carry[2])
 
