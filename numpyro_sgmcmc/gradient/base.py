@@ -9,14 +9,14 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeDat
 
 
 class Estimate(NamedTuple):
-    """An estimate of U (shape ()) and of its gradient (shape (d,)) at one position."""
+    """Estimates of U, shape (), and of its gradient, shape (d,), at one position."""
 
     potential_energy: jax.Array
     gradient: jax.Array
 
 
 class Anchor(NamedTuple):
-    """A fixed point: its position (d,), and U () and grad U (d,) of the whole data there."""
+    """A fixed point: its position (d,), and U () and grad U (d,) of the whole data at it."""
 
     position: jax.Array
     potential_energy: jax.Array
@@ -26,18 +26,17 @@ class Anchor(NamedTuple):
 class AbstractGradient(ABC):
     """Estimates the gradient of the whole-data potential from a minibatch, without bias.
 
-    A step that is refused keeps the walker but not the estimator's state, which may be too large to
-    select from: an estimator never lets a value that is not finite into it.
+    After a diverging step the walker is restored, but the estimator's state is not, because it may
+    be large. An estimator must therefore never store a value that is not finite.
 
     Attributes:
-        needs_anchor: whether `init` wants a mode of U.
-        is_control_variate: whether it removes noise by comparing one minibatch at two positions:
-            useless without a subsampled plate, wrong for densities that are themselves random.
-        has_constant_state: whether neither `estimate` nor a renewal changes the state, so that
-            walkers can share one. The warm-up runs other estimators' walkers by `FixedPoint`.
-        gradients_per_step: minibatch gradients that one `estimate` takes.
-        anchor: the anchor that the user chose, unconstrained values by site name; None where there
-            is none.
+        needs_anchor: whether `init` needs a mode of U.
+        is_control_variate: whether noise is reduced by comparing one minibatch at two positions.
+            This has no effect without a subsampled plate, and is wrong for random densities.
+        has_constant_state: whether the state never changes, so that walkers can share it. For other
+            estimators the warm-up runs its walkers with `FixedPoint`.
+        gradients_per_step: number of minibatch gradients that one `estimate` computes.
+        anchor: the user's anchor (unconstrained values by site name), or None.
     """
 
     needs_anchor: ClassVar[bool] = False
@@ -52,11 +51,11 @@ class AbstractGradient(ABC):
 
         Args:
             whole: one-time passes over the whole data.
-            position: where the walker starts, (d,).
-            anchor: a mode where `needs_anchor` is true, else None.
+            position: the walker's first position, (d,).
+            anchor: a mode if `needs_anchor` is true, else None.
 
         Raises:
-            ValueError: where the estimator cannot serve this model.
+            ValueError: if the estimator does not support this model.
         """
 
     @abstractmethod
@@ -66,5 +65,5 @@ class AbstractGradient(ABC):
         """Return the estimate at `position` from `minibatch`, and the next state."""
 
     def renewal_period(self, plates: dict[str, Plate]) -> int | None:
-        """Return after how many transitions `init` is called anew; None is never."""
+        """Return the number of transitions after which `init` is called again; None for never."""
         return None

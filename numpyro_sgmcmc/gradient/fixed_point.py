@@ -14,18 +14,18 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True, eq=False)
 class FixedPoint(AbstractGradient):
-    """The minibatch gradient less its own error at an anchor a.
+    """The minibatch gradient minus its error at an anchor a.
 
-    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), and U likewise. Brosse, Durmus and
-    Moulines 2018, equation 5 (https://arxiv.org/abs/1811.10072), is the case grad U(a) = 0; here a
-    need not be the mode, and the estimate is unbiased for any a. The noise vanishes at z = a and
-    grows with the distance from it.
+    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), and U in the same way. Equation 5
+    of Brosse, Durmus and Moulines (2018, https://arxiv.org/abs/1811.10072) is the case
+    grad U(a) = 0. Here a need not be the mode, and the estimate is unbiased for every a. The noise
+    is zero at z = a and grows with the distance from a.
 
     Args:
-        anchor: unconstrained values by site name; None finds a mode.
+        anchor: unconstrained values by site name. None searches for a mode.
 
     Raises:
-        TypeError: where `anchor` is not a dict.
+        TypeError: if `anchor` is not a dict.
     """
 
     anchor: dict[str, Any] | None = None
@@ -42,7 +42,7 @@ class FixedPoint(AbstractGradient):
             )
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other has the same anchor, by identity: it may hold arrays."""
+        """Return whether the anchors are the same object; their arrays are not compared."""
         return isinstance(other, FixedPoint) and self.anchor is other.anchor
 
     def __hash__(self) -> int:
@@ -61,16 +61,16 @@ class FixedPoint(AbstractGradient):
         minibatch: Minibatch,
         state: Anchor,
     ) -> tuple[Estimate, Anchor]:
-        """Return the controlled estimate."""
+        """Return the estimate; the anchor is unchanged."""
         return controlled_estimate(potential, position, minibatch, state), state
 
 
 def controlled_estimate(
     potential: StochasticPotential, position: jax.Array, minibatch: Minibatch, anchor: Anchor
 ) -> Estimate:
-    """Return U and grad U at a position, less what the minibatch gets wrong at the anchor.
+    """Return estimates of U and grad U at a position, minus the minibatch's error at the anchor.
 
-    Both positions see the minibatch in one batched pass.
+    Both positions are evaluated in one batched pass.
     """
     positions = jnp.stack([position, anchor.position])
     value_and_grad = jax.vmap(jax.value_and_grad(potential), in_axes=(0, None))

@@ -15,8 +15,8 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 class Plain(AbstractGradient):
     """The gradient of the minibatch potential: grad U_S(z).
 
-    Unbiased; its covariance is about (N / B) H near the mode for all z (Brosse, Durmus
-    and Moulines 2018, equation 3, https://arxiv.org/abs/1811.10072).
+    It is unbiased (Brosse, Durmus and Moulines 2018, equation 3, https://arxiv.org/abs/1811.10072).
+    Its covariance is about (N / B) H in the bulk of the posterior, also at the mode itself.
     """
 
     has_constant_state: ClassVar[bool] = True

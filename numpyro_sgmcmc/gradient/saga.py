@@ -23,25 +23,26 @@ class Table(NamedTuple):
 @partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["max_bytes"])
 @dataclass(frozen=True)
 class SAGA(AbstractGradient):
-    """The minibatch gradient less what a table remembers of its rows.
+    """A control variate from a table of the last gradient of each row.
 
-    With g_i the gradient of the potential seen through row i alone (prior + N log likelihoods), so
-    that their mean is grad U, estimates grad U(z) by
+    Let g_i be the gradient of the potential with row i as the only data, weighted by N, so that the
+    mean of the g_i over all rows is grad U. The estimate of grad U(z) is
 
-        mean over rows i of S of (g_i(z) - t_i) + mean over all rows of t_i,
+        mean over rows i of S of (g_i(z) - t_i) + mean over all rows of t_i.
 
-    then sets t_i = g_i(z) for the rows of S (Dubey et al. 2016, "Variance reduction in stochastic
-    gradient Langevin dynamics", algorithm 2, where the prior is kept out of the table). Unbiased
-    whatever the table holds; no pass over the whole data after the first. A step costs B gradients
-    of one row and B d numbers of the table, whatever N.
+    Then t_i = g_i(z) is stored for the rows of S. This is algorithm 2 of Dubey et al. (2016,
+    "Variance Reduction in Stochastic Gradient Langevin Dynamics"), except that their table does not
+    include the prior. The estimate is unbiased for any values in the table, and only the first
+    table takes a pass over the whole data. A step costs B gradients of one row and reads and writes
+    B d numbers of the table; this does not depend on N.
 
     Args:
-        max_bytes: the largest table of one chain, of N d numbers, that is not refused.
+        max_bytes: size limit of one chain's table of N d numbers. A larger table raises an error.
 
     Raises:
-        TypeError: where `max_bytes` is no integer.
-        ValueError: where it is not positive; on `init`, where the model has more than one
-            subsampled plate or the table would be larger.
+        TypeError: if `max_bytes` is not an integer.
+        ValueError: if it is not positive. On `init`, if the model does not have exactly one
+            subsampled plate, or the table would be larger.
     """
 
     max_bytes: int = 2**30
@@ -63,7 +64,7 @@ class SAGA(AbstractGradient):
         minibatch: Minibatch,
         state: Table,
     ) -> tuple[Estimate, Table]:
-        """Return the controlled estimate, and the table with the minibatch's rows renewed."""
+        """Return the estimate, and the table with new gradients in the minibatch's rows."""
         ((name, rows),) = minibatch.indices.items()
 
         def of_row(row: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -74,7 +75,7 @@ class SAGA(AbstractGradient):
         old = state.rows[rows]
         change = new - old
         gradient = change.mean(0) + state.mean
-        # A row drawn twice enters the mean once. Rows that are not finite keep what they had.
+        # A row that is drawn twice counts once. Rows that are not finite keep their old gradients.
         sound = jnp.isfinite(change).all(1, keepdims=True)
         first = _is_first(rows)[:, None] & sound
         mean = state.mean + jnp.where(first, change, 0.0).sum(0) / len(state.rows)

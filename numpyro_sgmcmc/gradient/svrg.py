@@ -1,4 +1,4 @@
-"""Control variates centred at the walker's own past: stochastic variance-reduced gradients."""
+"""Control variates centred at a past position of the walker: variance-reduced gradients."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -16,23 +16,23 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeDat
 @partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["period"])
 @dataclass(frozen=True)
 class SVRG(AbstractGradient):
-    """The minibatch gradient less its own error at the position `period` transitions ago at most.
+    """The minibatch gradient minus its error at a past position of the walker.
 
-    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a) as `FixedPoint` does, with a the
-    walker's position at the last renewal, each a pass over the whole data (Dubey et al. 2016,
-    "Variance reduction in stochastic gradient Langevin dynamics", algorithm 1). No mode is searched
-    for, and none need exist; the noise at a typical point is about twice a fixed point's once the
-    walker has forgotten a, and less before.
+    Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), as `FixedPoint` does. Here a is
+    the walker's position at the last renewal, and each renewal is a pass over the whole data
+    (algorithm 1 of Dubey et al. 2016, "Variance Reduction in Stochastic Gradient Langevin
+    Dynamics"). It needs no mode. At a typical point the variance of the noise is about twice that
+    of `FixedPoint` if z is independent of a, and smaller shortly after a renewal.
 
-    Vectorised chains are renewed together. Renewals fall between MCMC iterations: with
-    `num_steps` > 1 the period is rounded down to a whole number of iterations, one at the least.
+    Vectorised chains are renewed together. Renewals take place between MCMC iterations: with
+    `num_steps` > 1 the period is rounded down to a whole number of iterations, at least one.
 
     Args:
-        period: transitions between two renewals; None is one epoch, N / B rounded up.
+        period: number of transitions between two renewals. None is one epoch: N / B, rounded up.
 
     Raises:
-        TypeError: where `period` is no integer.
-        ValueError: where it is not positive.
+        TypeError: if `period` is not an integer.
+        ValueError: if it is not positive.
     """
 
     period: int | None = None
@@ -54,11 +54,11 @@ class SVRG(AbstractGradient):
         minibatch: Minibatch,
         state: Anchor,
     ) -> tuple[Estimate, Anchor]:
-        """Return the controlled estimate."""
+        """Return the estimate; the anchor is unchanged."""
         return controlled_estimate(potential, position, minibatch, state), state
 
     def renewal_period(self, plates: dict[str, Plate]) -> int | None:
-        """Return `period`, or the transitions of one epoch of the plate that has the longest."""
+        """Return `period`, or the number of transitions in the longest epoch of any plate."""
         if self.period is not None:
             return self.period
         return max((-(-size // batch) for size, batch in plates.values()), default=None)
