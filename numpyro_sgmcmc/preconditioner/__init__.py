@@ -1,4 +1,4 @@
-"""Preconditioners: coordinates y, with z = S y, in which the dynamics run without knowing."""
+"""Preconditioners: linear maps S from the coordinates y of the dynamics to positions z = S y."""
 
 from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPreconditioner
 from numpyro_sgmcmc.preconditioner.linear import Dense, Diagonal, Identity, check_preconditioner

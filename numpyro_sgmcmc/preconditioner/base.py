@@ -1,9 +1,9 @@
 """Interface of preconditioners.
 
-In y the gradient is S' g and a displacement d of y moves z by S d, so dz = -S S' grad U dt +
-sqrt(2) S dW, which leaves exp(-U) invariant for every constant S. S with S S' near the inverse
-Hessian of U makes the posterior near isotropic in y. Where S depends on z, dz has the further term
-div (S S') dt: the preconditioner's drift.
+In y the gradient is S' g, and a displacement d of y moves z by S d. Langevin dynamics in y are
+therefore dz = -S S' grad U dt + sqrt(2) S dW, which leaves exp(-U) invariant for every constant S.
+If S S' is near the inverse Hessian of U, the posterior is nearly isotropic in y. If S depends on z,
+dz has the further term div (S S') dt, the preconditioner's drift.
 """
 
 from abc import ABC, abstractmethod
@@ -15,10 +15,10 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
 class AbstractPreconditioner(ABC):
-    """A map S from y to the flat unconstrained position z, perhaps one that follows the walker.
+    """A linear map S from y to the flat unconstrained position z, constant or varying in a run.
 
     Attributes:
-        is_constant: whether S stays the same; otherwise the dynamics must be Langevin's.
+        is_constant: whether S is constant. If not, Langevin dynamics are required.
     """
 
     is_constant: ClassVar[bool]
@@ -29,11 +29,11 @@ class AbstractPreconditioner(ABC):
 
     @abstractmethod
     def at(self, state: Any) -> "AbstractLinearMap":
-        """Return the S of this state."""
+        """Return the map S for this state."""
 
     @abstractmethod
     def drift(self, state: Any) -> jax.Array | None:
-        """Return T div (S S'), (d,), to be taken for a time h at each step; None is zero."""
+        """Return T div (S S'), (d,), which each step multiplies by h; None means zero."""
 
     @abstractmethod
     def update(
@@ -45,11 +45,11 @@ class AbstractPreconditioner(ABC):
         gradient: jax.Array,
         increment: jax.Array,
     ) -> Any:
-        """Return the next state, from a gradient estimate and what it was taken with."""
+        """Return the next state, given a gradient estimate, its minibatch and the increment."""
 
 
 class AbstractLinearMap(AbstractPreconditioner):
-    """A constant, invertible S.
+    """A constant, invertible map S.
 
     Attributes:
         is_dense: whether S mixes coordinates.
@@ -64,11 +64,11 @@ class AbstractLinearMap(AbstractPreconditioner):
 
     @abstractmethod
     def transpose(self, gradient: jax.Array) -> jax.Array:
-        """Return S' g: the gradient in y of a function with gradient g in z."""
+        """Return S' g, the gradient in y of a function whose gradient in z is g."""
 
     @abstractmethod
     def inverse(self) -> "AbstractLinearMap":
-        """Return the map from z to y, for a map whose arrays are concrete."""
+        """Return the map from z to y; the arrays must not be tracers."""
 
     def init(self, position: jax.Array, temperature: float) -> tuple[()]:
         """Return no state."""
@@ -79,7 +79,7 @@ class AbstractLinearMap(AbstractPreconditioner):
         return self
 
     def drift(self, state: tuple[()]) -> None:
-        """Return none: S is constant."""
+        """Return None, because S is constant."""
         return
 
     def update(

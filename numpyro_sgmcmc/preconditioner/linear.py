@@ -62,7 +62,7 @@ class Diagonal(AbstractLinearMap):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Dense(AbstractLinearMap):
-    """S = factor, with factor factor' the covariance that whitens, such as a Cholesky factor.
+    """S = factor, such as a Cholesky factor of the posterior's covariance factor factor'.
 
     Args:
         factor: shape (d, d), in the order of the flat unconstrained position.
@@ -88,10 +88,11 @@ class Dense(AbstractLinearMap):
 def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int) -> None:
     """Check a user's preconditioner against the model's number of unconstrained parameters.
 
-    Not done on construction: JAX rebuilds these objects with tracers and with batched arrays.
+    The constructors do not check, because JAX rebuilds these objects with tracers and batched
+    arrays.
 
     Raises:
-        ValueError: where its shape does not fit, an entry is not finite, or a scale not positive.
+        ValueError: if its shape does not fit, an entry is not finite, or a scale is not positive.
     """
     name = type(preconditioner).__name__
     for leaf in map(np.asarray, jax.tree.leaves(preconditioner)):

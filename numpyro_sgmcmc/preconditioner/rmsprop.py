@@ -1,4 +1,4 @@
-"""A diagonal preconditioner from running squares of the gradient, with its divergence term."""
+"""A diagonal preconditioner from running means of squared gradients, with its divergence term."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -18,8 +18,8 @@ class Squares(NamedTuple):
 
     Attributes:
         square: of the squared gradients, (d,).
-        slope: of their derivative with respect to the position, (d,).
-        weight: of ones, (): 1 - decay^n after n gradients.
+        slope: of the derivatives of the squared gradients with respect to the position, (d,).
+        weight: of ones, (), which is 1 - decay^n after n gradients.
         temperature: T, ().
     """
 
@@ -43,30 +43,31 @@ class RMSProp(AbstractPreconditioner):
         T div G = T dG/dV W = -T W / (2 sqrt(V / w) (damping + sqrt(V / w))^2).
 
     All start at 0, so w = 1 - a^n after n gradients, and V / w is their mean square without the
-    bias of the start. G grows with w to its full size over about 1 / (1 - a) transitions: the first
-    one, before there is a gradient, does not move, and those after it, where a mean of few squares
-    may be small by chance, move little. (V = 0 without w makes the first steps the largest of all,
-    1 / damping.) Then w is 1, and the stationary distribution does not depend on it.
+    bias of the start. G increases with w to its full size over about 1 / (1 - a) transitions. The
+    first transition, before there is a gradient, does not move the walker. The next ones, at which
+    a mean of few squares may be small by chance, move it little. (With V = 0 and without w, the
+    first steps would be the largest, with G = 1 / damping.) After that w is 1, so the stationary
+    distribution does not depend on it.
 
-    W is dV / dz for a walker that stays where it is, and diag(grad g) is estimated without bias by
-    v (H_S v), with v the signs of the step's Brownian increment. (Their second moments are even in
-    the increment and the displacement is odd, so reusing it leaves no correlation of first order.)
+    W is dV / dz for a walker at rest. v (H_S v) is an unbiased estimate of diag(grad g), where v
+    are the signs of the step's Brownian increment. (Products of two signs are even in the increment
+    and the displacement is odd, so reusing the increment causes no correlation of first order.)
 
-    First order in h at a fixed decay: V follows z with a lag of about h / (1 - a), which must be
-    short beside the walker's relaxation. Without the drift the distribution is wrong however small
-    h is, as G depends on z: the variance of a standard normal comes out at 1.2. V and W enter a
-    step before its own gradient does (Li et al. update first), as G and g of one minibatch are
-    correlated.
+    The bias is of first order in h at a fixed decay. V follows z with a lag of about h / (1 - a),
+    which must be short compared with the relaxation time. Without the drift the distribution is
+    wrong for every h, because G depends on z: the variance of a standard normal becomes 1.2. A step
+    uses V and W without its own gradient (Li et al. update them first), because G and g of one
+    minibatch are correlated.
 
-    Costs one Hessian-vector product a step. h has the units of z squared times a gradient's.
+    A step costs one Hessian-vector product. h has the units of z squared times those of a gradient.
 
     Args:
         decay: a in [0, 1).
-        damping: lambda > 0, in units of the gradient of U; bounds G by 1 / damping.
+        damping: lambda > 0, in units of the gradient of U. G is at most 1 / damping.
 
     Raises:
-        TypeError: where an argument is no number.
-        ValueError: where one is out of range.
+        TypeError: if an argument is not a number.
+        ValueError: if an argument is out of range.
     """
 
     decay: float = 0.99
@@ -80,7 +81,7 @@ class RMSProp(AbstractPreconditioner):
         check_number("damping", self.damping)
 
     def init(self, position: jax.Array, temperature: float) -> Squares:
-        """Return V = W = w = 0: without a gradient there is no step."""
+        """Return V = W = w = 0, so that the first step does not move the walker."""
         zero = jnp.zeros_like(position)
         nothing = jnp.zeros((), position.dtype)
         return Squares(zero, zero, nothing, jnp.asarray(temperature, position.dtype))
@@ -105,7 +106,7 @@ class RMSProp(AbstractPreconditioner):
         gradient: jax.Array,
         increment: jax.Array,
     ) -> Squares:
-        """Return the running means with this gradient in them."""
+        """Return the running sums with this gradient included."""
         signs = jnp.where(increment < 0, -1.0, 1.0).astype(position.dtype)
         slope_of = jax.grad(partial(_at, potential, minibatch))
         diagonal = signs * jax.jvp(slope_of, (position,), (signs,))[1]
