@@ -1,4 +1,4 @@
-"""Dynamics: discretised diffusions that return displacements and never see the position."""
+"""Dynamics: discretised diffusions, which return displacements and do not use the position."""
 
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import Hamiltonian

@@ -1,4 +1,4 @@
-"""Interface of dynamics: how gradient and noise become a displacement."""
+"""Interface of dynamics, which turn gradient and noise into a displacement."""
 
 from abc import ABC, abstractmethod
 from dataclasses import is_dataclass, replace
@@ -11,17 +11,18 @@ from jax.typing import ArrayLike
 class AbstractDynamics(ABC):
     """A discretised diffusion that leaves exp(-U / T) invariant as its step size goes to 0.
 
-    Dynamics never see the position: they turn a gradient (d,) and a Brownian increment
-    ~ N(0, T h I) (d,) into a displacement (d,). The temperature T reaches them only through the
+    Dynamics do not use the position. They turn a gradient (d,) and a Brownian increment
+    ~ N(0, T h I) (d,) into a displacement (d,). They depend on the temperature T only through the
     increment and the first momentum.
 
     Attributes:
-        has_momentum: whether there is a kinetic temperature. A preconditioner that depends on the
-            position needs dynamics without: its drift is that of Langevin dynamics.
+        has_momentum: whether there is a momentum, and thus a kinetic temperature. A preconditioner
+            that depends on the position requires dynamics without a momentum, because its drift is
+            that of Langevin dynamics.
         bias_powers: the two lowest powers of h in the bias of the position's stationary
             distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
         has_friction: whether `friction` is a parameter of these dynamics.
-        friction: D, in 1 / time; None where it has not been chosen or does not exist.
+        friction: D, in 1 / time; None if it has not been chosen or does not exist.
     """
 
     has_momentum: ClassVar[bool] = False
@@ -40,7 +41,7 @@ class AbstractDynamics(ABC):
         return self.has_friction and self.friction is None
 
     def with_friction(self, friction: Any) -> Self:
-        """Return these dynamics with this friction where they need one, else unchanged."""
+        """Return the dynamics with this friction if they need one, else unchanged."""
         if not self.needs_friction:
             return self
         assert is_dataclass(self)
@@ -48,11 +49,11 @@ class AbstractDynamics(ABC):
 
     @abstractmethod
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Any:
-        """Return the auxiliary variables (a momentum, say) at equilibrium, a pytree."""
+        """Return a draw of the auxiliary variables, such as a momentum, as a pytree."""
 
     @abstractmethod
     def lookahead(self, aux: Any, step_size: jax.Array, position: jax.Array) -> jax.Array:
-        """Return the offset from the position at which the gradient is wanted."""
+        """Return the offset from the position to the point at which the gradient is evaluated."""
 
     @abstractmethod
     def step(
@@ -62,22 +63,23 @@ class AbstractDynamics(ABC):
 
     @abstractmethod
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return the variance that gradient noise adds to a step, over that of its increment.
+        """Return the variance that gradient noise adds to a step, relative to the injected noise.
 
-        For gradient noise of variance `noise` and T = 1: to leading order the relative excess of
-        the stationary variance, and the share of the increment that a noise correction leaves out.
+        This is for gradient noise of variance `noise` and T = 1. To leading order it is the
+        relative error of the stationary variance. It is also the share of the increment's variance
+        that a noise correction removes.
         """
 
     @abstractmethod
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
-        """Return the largest step size that changes no variance by more than about `tolerance`.
+        """Return the largest step size whose relative error of any variance is `tolerance`.
 
-        To leading order, at `curvature` (the largest eigenvalue of the Hessian), with exact
-        gradients; `heating` says what their noise adds.
+        This holds to leading order, with exact gradients, for the largest eigenvalue `curvature` of
+        the Hessian. `heating` returns the error that gradient noise adds.
         """
 
     def linearised(self) -> "AbstractDynamics":
-        """Return dynamics with a linear step and the same stationary variance on a Gaussian."""
+        """Return dynamics whose step is linear, with the same stationary variance on a Gaussian."""
         return self
 
     def kinetic_temperature(self, aux: Any) -> jax.Array | None:
@@ -86,4 +88,4 @@ class AbstractDynamics(ABC):
 
     @abstractmethod
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return the number of steps in which a mode of `curvature` forgets its start."""
+        """Return the relaxation time, in steps, along a direction of this curvature."""

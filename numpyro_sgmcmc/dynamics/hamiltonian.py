@@ -20,20 +20,20 @@ class Hamiltonian(AbstractDynamics):
 
     Update (algorithm 1 on the poster of Chen, Ding and Carin 2015,
     https://arxiv.org/abs/1610.06665): p <- (1 - D h) p - h g + sqrt(2 D) dW, then z <- z + h p with
-    the new p; dW ~ N(0, T h I), g the gradient estimate at z. Moving with the old p instead
-    inflates the variance (1.46 instead of 1.02 at D = 1, h = 0.3).
+    the new p. Here dW ~ N(0, T h I), and g is the gradient estimate at z. Moving with the old p
+    instead makes the variance too large (1.46 instead of 1.02 at D = 1, h = 0.3).
 
     On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance of z is
-    (1 + h V / (2 D)) / (lambda (1 - h^2 lambda / (4 - 2 D h))) for T = 1. So with exact gradients
-    the position's distribution is of second order, though the momentum's, of variance near
-    1 + D h / 2, is of first: for any U the scheme is conjugate to a symmetric one (half kick,
-    drift, half kick, damp) with temperature and force both divided by 1 - D h / 2, which cancels in
-    exp(-U / T). Gradient noise adds a first-order term. Stable for h^2 lambda < 4 - 2 D h.
-    The paper's symbols are ours. Chen, Fox and Guestrin (2014) call h^2 the learning rate eta and
-    D h the momentum decay alpha.
+    (1 + h V / (2 D)) / (lambda (1 - h^2 lambda / (4 - 2 D h))) for T = 1. With exact gradients the
+    bias of the position is therefore of second order in h, and that of the momentum, whose variance
+    is near 1 + D h / 2, of first order. This holds for any U: the scheme is conjugate to a
+    symmetric one (half kick, drift, half kick, damp) with temperature and force both divided by
+    1 - D h / 2, which cancels in exp(-U / T). Gradient noise adds a first-order term. The scheme is
+    stable for h^2 lambda < 4 - 2 D h. The symbols are those of the poster. Chen, Fox and Guestrin
+    (2014) call h^2 the learning rate eta and D h the momentum decay alpha.
 
     Args:
-        friction: D, in 1 / time; None lets the kernel choose.
+        friction: D, in 1 / time. None lets the kernel choose.
     """
 
     friction: Any = None
@@ -46,7 +46,7 @@ class Hamiltonian(AbstractDynamics):
         return equilibrium_momentum(key, position, temperature)
 
     def lookahead(self, aux: jax.Array, step_size: jax.Array, position: jax.Array) -> jax.Array:
-        """Return zero: the gradient is wanted at the position."""
+        """Return zero: the gradient is evaluated at the position."""
         return jnp.zeros_like(position)
 
     def step(
@@ -58,7 +58,7 @@ class Hamiltonian(AbstractDynamics):
         return step_size * momentum, momentum
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return h V / (2 D): h^2 V beside 2 D h."""
+        """Return h V / (2 D), the ratio of h^2 V to 2 D h."""
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def kinetic_temperature(self, aux: jax.Array) -> jax.Array:
@@ -71,7 +71,7 @@ class Hamiltonian(AbstractDynamics):
         return (root - tolerance * self.friction) / curvature
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return the steps of the slower of the mode's two decay rates."""
+        """Return the relaxation time of the slower of the two decay rates."""
         return underdamped_relaxation(self.friction, curvature, step_size)
 
 
@@ -81,14 +81,14 @@ def equilibrium_momentum(key: jax.Array, position: jax.Array, temperature: float
 
 
 def mean_square(momentum: jax.Array) -> jax.Array:
-    """Return p . p / d, zero without parameters."""
+    """Return p . p / d, or zero if d is zero."""
     return momentum @ momentum / max(momentum.size, 1)
 
 
 def underdamped_relaxation(friction: Any, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
-    """Return 1 / (h rate), rate the slower root of r^2 - D r + lambda = 0 (its real part)."""
+    """Return 1 / (h r), with r the real part of the smaller root of r^2 - D r + lambda = 0."""
     discriminant = jnp.maximum(friction**2 / 4 - curvature, 0.0)
-    # lambda / (D/2 + root) is the slow root D/2 - root without its cancellation.
+    # lambda / (D/2 + root) equals the smaller root D/2 - root, but without cancellation.
     slow = curvature / (friction / 2 + jnp.sqrt(discriminant))
     rate = jnp.where(friction**2 / 4 > curvature, slow, friction / 2)
     return jnp.asarray(1.0 / (step_size * rate))

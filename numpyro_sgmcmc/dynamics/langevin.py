@@ -17,12 +17,12 @@ from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 class Langevin(AbstractDynamics):
     """Euler-Maruyama steps of dz = -grad U(z) dt + sqrt(2 T) dW.
 
-    Update: z <- z - h g + sqrt(2) dW with dW ~ N(0, T h I), g the gradient estimate at z.
+    Update: z <- z - h g + sqrt(2) dW, where dW ~ N(0, T h I) and g is the gradient estimate at z.
 
-    First order in h. On U = lambda z^2 / 2 with gradient noise of variance V the stationary
-    variance is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1; stable for h lambda < 2.
-    h is gamma in Durmus et al. (2016) and in Brosse, Durmus and Moulines (2018); Welling and Teh's
-    (2011) epsilon is 2 h. Its units are those of z squared.
+    The bias is of first order in h. On U = lambda z^2 / 2 with gradient noise of variance V the
+    stationary variance is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1. The scheme is
+    stable for h lambda < 2. h is gamma in Durmus et al. (2016) and in Brosse, Durmus and Moulines
+    (2018); Welling and Teh's (2011) epsilon is 2 h. h has the units of z squared.
     """
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> tuple[()]:
@@ -30,7 +30,7 @@ class Langevin(AbstractDynamics):
         return ()
 
     def lookahead(self, aux: tuple[()], step_size: jax.Array, position: jax.Array) -> jax.Array:
-        """Return zero: the gradient is wanted at the position."""
+        """Return zero: the gradient is evaluated at the position."""
         return jnp.zeros_like(position)
 
     def step(
@@ -40,7 +40,7 @@ class Langevin(AbstractDynamics):
         return -step_size * gradient + sqrt(2.0) * increment, aux
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return h V / 2: h^2 V beside 2 h."""
+        """Return h V / 2, the ratio of h^2 V to 2 h."""
         return jnp.asarray(step_size * noise / 2)
 
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:

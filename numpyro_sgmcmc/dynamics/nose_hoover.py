@@ -17,7 +17,7 @@ from numpyro_sgmcmc.dynamics.splitting import Splitting
 
 
 class Thermostat(NamedTuple):
-    """Momentum p (d,), friction xi () and the temperature T () that it steers to."""
+    """Momentum p (d,), friction xi () and the target temperature T ()."""
 
     momentum: jax.Array
     friction: jax.Array
@@ -31,34 +31,35 @@ class NoseHoover(AbstractDynamics):
     """Symmetric splitting of the stochastic-gradient Nose-Hoover thermostat.
 
     dz = p dt, dp = -grad U(z) dt - xi p dt + sqrt(2 A T) dW, dxi = (p . p / d - T) dt, which leaves
-    exp(-(U + p . p / 2 + d (xi - A)^2 / 2) / T) invariant: the thermostat of Ding, Fang, Babbush,
-    Chen, Skeel and Neven (2014, https://people.ee.duke.edu/~lcarin/sgnht-4.pdf), who take Euler
-    steps; for the splitting see Leimkuhler and Shang (2015, https://arxiv.org/abs/1505.06889).
-    Isotropic gradient noise of variance V acts as further noise h V / 2: xi settles near
-    A + h V / 2, and the distribution of z is freed of it. Noise that differs between directions is
-    balanced on average only.
+    exp(-(U + p . p / 2 + d (xi - A)^2 / 2) / T) invariant. This is the thermostat of Ding, Fang,
+    Babbush, Chen, Skeel and Neven (2014, https://people.ee.duke.edu/~lcarin/sgnht-4.pdf), who take
+    Euler steps. For the splitting see Leimkuhler and Shang (2015,
+    https://arxiv.org/abs/1505.06889). Isotropic gradient noise of variance V acts as additional
+    noise h V / 2. xi then fluctuates around A + h V / 2, which removes the effect of the noise on
+    the distribution of z. Noise that differs between directions is compensated only on average.
 
-    Update, each part solved exactly:
+    Update, in which each part is solved exactly:
 
     1. drift: z <- z + p h / 2, xi <- xi + (p . p / d - T) h / 2
     2. damp:  p <- exp(-xi h / 2) p
     3. kick:  p <- p - h g(z) + sqrt(2 A) dW, with dW ~ N(0, T h I)
     4. damp, 5. drift: as 2 and 1.
 
-    Second order in h with exact gradients. The gradient is wanted after the first drift. p . p / d,
-    not the norm: a thermostat driven by the norm is ten times too hot.
+    The bias is of second order in h with exact gradients. The gradient is evaluated after the first
+    drift. The thermostat must use p . p / d: with the norm of p the temperature is ten times too
+    high.
 
     Args:
-        friction: A, in 1 / time; None lets the kernel choose.
+        friction: A, in 1 / time. None lets the kernel choose.
     """
 
     friction: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
-    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # a palindrome of exact flows: an even series
+    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # A palindrome of exact flows: even powers.
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> Thermostat:
-        """Return a momentum ~ N(0, T I) and the friction's mean without gradient noise, A."""
+        """Return a momentum ~ N(0, T I), and the friction A, its mean without gradient noise."""
         return Thermostat(
             equilibrium_momentum(key, position, temperature),
             jnp.asarray(self.friction, position.dtype),
@@ -83,11 +84,11 @@ class NoseHoover(AbstractDynamics):
         return displacement, Thermostat(momentum, friction, aux.temperature)
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return h V / (2 D): h^2 V beside 2 D h."""
+        """Return h V / (2 D), the ratio of h^2 V to 2 D h."""
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def linearised(self) -> Splitting:
-        """Return the splitting of the same friction, alike on a Gaussian with exact gradients."""
+        """Return `Splitting` with the same friction, equivalent on a Gaussian without noise."""
         return Splitting(self.friction)
 
     def kinetic_temperature(self, aux: Thermostat) -> jax.Array:
@@ -95,14 +96,14 @@ class NoseHoover(AbstractDynamics):
         return mean_square(aux.momentum)
 
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
-        """Return `Splitting`'s."""
+        """Return the largest step size of `Splitting`."""
         return jnp.sqrt(2 * tolerance / (curvature / 4 + self.friction**2 / 6))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return the steps of the slower of the mode's two decay rates, at friction A."""
+        """Return the relaxation time of the slower of the two decay rates, at friction A."""
         return underdamped_relaxation(self.friction, curvature, step_size)
 
 
 def _excess(momentum: jax.Array, temperature: jax.Array) -> jax.Array:
-    """Return the kinetic temperature p . p / d less the target's."""
+    """Return the kinetic temperature p . p / d minus the target temperature."""
     return mean_square(momentum) - temperature

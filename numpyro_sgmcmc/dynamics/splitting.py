@@ -21,8 +21,8 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
 class Splitting(AbstractDynamics):
     """Symmetric splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.
 
-    The five steps of Chen, Ding and Carin (2015, https://arxiv.org/abs/1610.06665), section 4, each
-    solved exactly:
+    These are the five steps of Chen, Ding and Carin (2015, https://arxiv.org/abs/1610.06665),
+    section 4, each solved exactly:
 
     1. drift: z <- z + p h / 2
     2. damp:  p <- exp(-D h / 2) p
@@ -30,21 +30,21 @@ class Splitting(AbstractDynamics):
     4. damp:  p <- exp(-D h / 2) p
     5. drift: z <- z + p h / 2
 
-    The gradient is wanted after the first drift: the lookahead is p h / 2.
+    The gradient is evaluated after the first drift, so the lookahead is p h / 2.
 
-    Second order in h with exact gradients: on U = lambda z^2 / 2 the relative error of the variance
-    of z is -(D h)^2 / 24, that of p is h^2 lambda / 4 - (D h)^2 / 6, to leading order. Gradient
-    noise of variance V adds h V / (2 D), of first order, which the splitting does not remove.
-    Symbols are the paper's.
+    The bias is of second order in h with exact gradients. On U = lambda z^2 / 2 the relative error
+    of the variance is -(D h)^2 / 24 for z and h^2 lambda / 4 - (D h)^2 / 6 for p, to leading order.
+    Gradient noise of variance V adds the first-order term h V / (2 D), which the splitting does not
+    remove. The symbols are those of the paper.
 
     Args:
-        friction: D, in 1 / time; None lets the kernel choose.
+        friction: D, in 1 / time. None lets the kernel choose.
     """
 
     friction: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
-    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # a palindrome of exact flows: an even series
+    bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # A palindrome of exact flows: even powers.
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
         """Return a momentum ~ N(0, T I)."""
@@ -64,7 +64,7 @@ class Splitting(AbstractDynamics):
         return 0.5 * step_size * (aux + momentum), momentum
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return h V / (2 D): h^2 V beside 2 D h."""
+        """Return h V / (2 D), the ratio of h^2 V to 2 D h."""
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def kinetic_temperature(self, aux: jax.Array) -> jax.Array:
@@ -74,11 +74,11 @@ class Splitting(AbstractDynamics):
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
         """Return h with h^2 (lambda / 4 + D^2 / 6) = 2 tolerance.
 
-        This bounds half of the momentum's error, the larger one on a Gaussian; the position's is
-        (D h)^2 / 24 there, but elsewhere part of the momentum's reaches it.
+        This bounds half of the momentum's error. On a Gaussian the position's error is smaller,
+        (D h)^2 / 24, but for other U a part of the momentum's error enters it.
         """
         return jnp.sqrt(2 * tolerance / (curvature / 4 + self.friction**2 / 6))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return the steps of the slower of the mode's two decay rates."""
+        """Return the relaxation time of the slower of the two decay rates."""
         return underdamped_relaxation(self.friction, curvature, step_size)
