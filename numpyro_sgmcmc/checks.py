@@ -1,4 +1,4 @@
-"""Checks of a user's arguments: each says what was expected, what was got and what to do."""
+"""Checks of a user's arguments. Each error states what was expected, what was got and a remedy."""
 
 import math
 import sys
@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 INSIDE = ("numpyro_sgmcmc", "numpyro", "jax", "contextlib")
-"""Top-level modules whose frames are not the user's."""
+"""Top-level modules whose frames do not belong to the user's code."""
 
 
 def check_number(name: str, value: Any, *, allow_zero: bool = False, remedy: str = "") -> float:
@@ -16,7 +16,7 @@ def check_number(name: str, value: Any, *, allow_zero: bool = False, remedy: str
 
     Raises:
         TypeError: if `value` is not a real number.
-        ValueError: if it is NaN, infinite, negative, or zero where zero is not allowed.
+        ValueError: if it is NaN, infinite or negative, or if it is zero and zero is not allowed.
     """
     kind = "non-negative" if allow_zero else "positive"
     scalar: Any = value.item() if _is_scalar_array(value) else value
@@ -71,7 +71,7 @@ def check_callable(name: str, value: Any, examples: str) -> Callable:
 
 
 def warn_user(message: str) -> None:
-    """Warn at the line of the user's code that led here, whatever stands between."""
+    """Give a warning that points to the line of the user's code that led to it."""
     level, frame = 1, sys._getframe()
     while frame and frame.f_globals.get("__name__", "").split(".")[0] in INSIDE:
         level, frame = level + 1, frame.f_back

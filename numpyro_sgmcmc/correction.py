@@ -1,17 +1,17 @@
-"""Noise correction: injected noise gives way to the gradient noise that is there already.
+"""Noise correction: the injected noise is reduced by the measured gradient noise.
 
-With y = S^-1 z, gradient noise of covariance V in y adds h^2 V to the covariance of a kick, to
-which the increment is to add 2 D h I (2 h I for Langevin). An increment C dW with
+With y = S^-1 z, gradient noise of covariance V in y adds h^2 V to the covariance of a kick. The
+increment should add 2 D h I (2 h I for Langevin). With an increment C dW such that
 
     C C' = I - heating(V),    heating(V) = h V / (2 D)    (h V / 2 for Langevin)
 
-leaves the sum as it should be. In SGHMC this is the estimate B^ of Chen, Fox and Guestrin (2014,
+the sum is 2 D h I. In SGHMC this is the estimate B^ of Chen, Fox and Guestrin (2014,
 https://arxiv.org/abs/1402.4102, section 3.3), who inject noise of covariance 2 (C - B^) h with
-friction C and B^ = h V / 2. Here V is that of the whole-data gradient, N^2 / B times that of one
-row, and in whitened coordinates. Where V exceeds 2 D / h there
-is too much noise already: the increment is left out there, never negative.
+friction C and B^ = h V / 2. Here V is the covariance of the whole-data gradient's estimate, which
+is N^2 / B times that of one row, in whitened coordinates. In directions in which V exceeds 2 D / h
+the gradient noise alone is too large, and the increment is zero.
 
-V is a mean over the posterior. Where V depends on z, to first order in h only its mean matters.
+V is averaged over the posterior. If V depends on z, only its mean matters to first order in h.
 """
 
 from abc import ABC, abstractmethod
@@ -29,7 +29,7 @@ class AbstractCorrection(ABC):
 
     Attributes:
         variances: eigenvalues of V, (d,).
-        axes: eigenvectors of V, the columns of (d, d); None where they are the coordinates' axes.
+        axes: eigenvectors of V, the columns of (d, d); None if V is diagonal.
     """
 
     variances: jax.Array
@@ -42,14 +42,14 @@ class AbstractCorrection(ABC):
 
     @abstractmethod
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        """Return C dW, where `heating` maps eigenvalues of V to shares of the increment."""
+        """Return C dW; `heating` maps eigenvalues of V to shares of the increment's variance."""
 
     @abstractmethod
     def diagonal(self) -> "DiagonalCorrection":
         """Return the diagonal of V."""
 
     def at_temperature(self, temperature: float) -> Self:
-        """Return V / T: noise of covariance V at temperature T."""
+        """Return the correction V / T, for gradient noise of covariance V at temperature T."""
         assert is_dataclass(self)
         return replace(self, variances=self.variances / temperature)
 
@@ -58,7 +58,7 @@ class AbstractCorrection(ABC):
         """Return the variances of V along orthonormal axes, in double precision.
 
         Args:
-            axes: the columns of (d, d); None for the coordinates' own.
+            axes: the columns of (d, d); None for the coordinate axes.
         """
 
 
@@ -66,7 +66,7 @@ class AbstractCorrection(ABC):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DiagonalCorrection(AbstractCorrection):
-    """V by its diagonal, (d,)."""
+    """V as its diagonal, (d,)."""
 
     variances: jax.Array
     axes: ClassVar[Any] = None
@@ -77,7 +77,7 @@ class DiagonalCorrection(AbstractCorrection):
         return jnp.max(self.variances)
 
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        """Return each coordinate's increment, less the share of its noise."""
+        """Return the increment, reduced in each coordinate by its gradient noise."""
         return _remainder(heating(self.variances)) * increment
 
     def diagonal(self) -> "DiagonalCorrection":
@@ -94,7 +94,7 @@ class DiagonalCorrection(AbstractCorrection):
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class DenseCorrection(AbstractCorrection):
-    """V by its eigenvalues, (d,), and eigenvectors, the columns of (d, d)."""
+    """V as its eigenvalues, (d,), and eigenvectors, the columns of (d, d)."""
 
     variances: jax.Array
     axes: jax.Array
@@ -105,7 +105,7 @@ class DenseCorrection(AbstractCorrection):
         return jnp.max(self.variances)
 
     def reduce(self, increment: jax.Array, heating: Callable[[jax.Array], jax.Array]) -> jax.Array:
-        """Return the increment, less the share of the noise along each eigenvector."""
+        """Return the increment, reduced along each eigenvector by its gradient noise."""
         return self.axes @ (_remainder(heating(self.variances)) * (self.axes.T @ increment))
 
     def diagonal(self) -> DiagonalCorrection:

@@ -1,4 +1,4 @@
-"""Identity by value: what tells one part from another in the name of a compiled program."""
+"""Keys that identify parts by value, for the names of compiled programs."""
 
 from collections.abc import Hashable
 from typing import Any, final
@@ -9,11 +9,11 @@ from jax.core import Tracer
 
 
 def identity_of(part: Any) -> Hashable:
-    """Return a key that is equal for parts of equal type, options and numbers, and for no others.
+    """Return a hashable key that is equal only for parts of equal type, options and values.
 
-    Dataclasses compare by their fields, but arrays in those are neither hashed nor compared as one.
-    Here arrays count by shape, type and content. A part that is no pytree counts by its own
-    equality where it is hashable, else by identity, as does what JAX traces.
+    Dataclasses compare by their fields, but arrays in fields have no hash and no single truth
+    value. Here arrays are compared by shape, type and content. Other leaves are compared by their
+    own equality if they are hashable, else by identity. Tracers are compared by identity.
     """
     leaves, tree = jax.tree.flatten(part)
     return tree, tuple(map(_of_leaf, leaves))
@@ -34,7 +34,7 @@ def _of_leaf(leaf: Any) -> Hashable:
 
 @final
 class _Same:
-    """An object that equals itself alone, and lives as long as the key that holds it."""
+    """A wrapper that compares an object by identity and keeps it alive."""
 
     def __init__(self, held: Any) -> None:
         self.held = held
