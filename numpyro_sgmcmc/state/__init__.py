@@ -1,4 +1,4 @@
-"""What a chain carries from one iteration to the next: NamedTuples of arrays."""
+"""States of chains: NamedTuples of arrays that pass from one iteration to the next."""
 
 from numpyro_sgmcmc.state.data import DataTag, is_made_for, tag_of
 from numpyro_sgmcmc.state.keys import GivenKeys, given_to_init, with_new_key, with_own_key

@@ -1,4 +1,4 @@
-"""The data that a state was made for, and whether an iteration sees the same."""
+"""A tag for the data of a state, and its comparison with the data of an iteration."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -12,21 +12,21 @@ from jax.core import Tracer
 from numpyro_sgmcmc.model import Fingerprint, glimpse
 
 UNKNOWN = 0
-"""In place of a checksum that could not be taken, as JAX was tracing."""
+"""Stands for a checksum that could not be computed because JAX was tracing."""
 
 
 @final
 @partial(jax.tree_util.register_dataclass, data_fields=["words"], meta_fields=["edition"])
 @dataclass(frozen=True)
 class DataTag:
-    """Identifies the data that anchor, numbers and start of a chain come from.
+    """Identifies the data from which a chain's anchor, settings and start were computed.
 
     Attributes:
-        words: checksum of all entries, and of the few that a compiled program can afford to
-            compare, (2,), uint32.
-        edition: how often NumPy arrays had been edited in place before. It is static: NumPyro keeps
-            compiled programs by the identity of their arguments, and another edition compiles
-            anew.
+        words: two checksums, (2,), uint32: of all entries, and of the few entries that a compiled
+            program compares.
+        edition: number of times that NumPy arrays had been edited in place before. It is static:
+            NumPyro caches compiled programs by the identity of their arguments, and a new edition
+            forces a new compilation.
     """
 
     words: jax.Array
@@ -41,7 +41,7 @@ def tag_of(found: Fingerprint, args: tuple, kwargs: dict, edition: int) -> DataT
 def is_made_for(tag: DataTag, found: Fingerprint, args: tuple, kwargs: dict) -> jax.Array:
     """Return whether a state with this tag was made for these data, shape ().
 
-    Data that are inputs of a compiled program are compared by a few entries.
+    If the data are inputs of a compiled program, only a few entries are compared.
     """
     words = _words(found, args, kwargs)
     content = (tag.words[0] == words[0]) | (tag.words[0] == UNKNOWN) | (words[0] == UNKNOWN)

@@ -1,4 +1,4 @@
-"""Which keys a chain was given, so that the same run can be made again."""
+"""A record of the keys that a chain was given, so that a run can be reproduced."""
 
 from typing import Any, NamedTuple
 
@@ -7,17 +7,17 @@ import jax.numpy as jnp
 
 
 class GivenKeys(NamedTuple):
-    """Keys that came from outside, as raw data (words,); they travel with the chain.
+    """Keys that the user gave, as raw data (words,).
 
-    They are part of the state, not of the kernel: NumPyro's `MCMC` puts a new key into the state
-    of a run that is continued, and with parallel chains the kernel sees no concrete key.
+    They are part of the state, not of the kernel. NumPyro's `MCMC` sets a new key in the state when
+    a run is continued, and with parallel chains the kernel has no concrete key.
 
     Attributes:
-        first: what `init` was given.
-        latest: what was put into the state last; `first` where nothing was.
-        since: the number of iterations before it.
-        count: how often a key was put into the state; -1 where that is no longer known.
-        own: the chain's own key after its last iteration. Another one is a new one.
+        first: the key that `init` was given.
+        latest: the last key that was set in the state; `first` if none was.
+        since: the number of iterations before `latest` was set.
+        count: how often a key was set in the state; -1 if that is not known.
+        own: the chain's own key after its last iteration. A different key in the state is new.
     """
 
     first: jax.Array
@@ -28,17 +28,17 @@ class GivenKeys(NamedTuple):
 
 
 def given_to_init(given: jax.Array, own: jax.Array) -> GivenKeys:
-    """Return the record of a chain that begins with the key `given` and goes on with `own`."""
+    """Return the record of a chain that was given the key `given` and continues with `own`."""
     data, zero = jax.random.key_data(given), jnp.zeros((), jnp.int32)
     return GivenKeys(data, data, zero, zero, jax.random.key_data(own))
 
 
 def with_new_key(state: Any) -> Any:
-    """Return the state of one chain before an iteration, with a key from outside recorded.
+    """Return the state of one chain before an iteration, with a new key recorded if there is one.
 
-    Only the last words are compared, as an iteration of a small model takes microseconds; those of
-    a new key and of the chain's own agree with probability 2^-32. A key of another implementation
-    has another number of words and cannot be recorded: count is then -1.
+    Only the last words are compared, because an iteration of a small model takes microseconds. The
+    last words of a new key and of the chain's own key agree with probability 2^-32. A key of
+    another implementation has another number of words and cannot be recorded. `count` is then -1.
     """
     keys: GivenKeys = state.given_keys
     data = jax.random.key_data(state.rng_key)
@@ -54,7 +54,7 @@ def with_new_key(state: Any) -> Any:
 
 
 def with_own_key(state: Any) -> Any:
-    """Return the state of one chain after an iteration, with the key that it goes on with."""
+    """Return the state of one chain after an iteration, with its next key recorded as its own."""
     data = jax.random.key_data(state.rng_key)
     if data.shape != state.given_keys.own.shape:
         return state

@@ -1,4 +1,4 @@
-"""States of the kernels: one NamedTuple for each chain."""
+"""States of the kernels: a NamedTuple for one chain."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ from numpyro_sgmcmc.state.tuned import Tuned
 
 
 class SGMCMCState(NamedTuple):
-    """State of one chain (all arrays gain a leading axis with vectorised chains).
+    """State of one chain. With vectorised chains all arrays have a leading axis.
 
     Attributes:
         i: number of MCMC iterations so far.
@@ -18,16 +18,16 @@ class SGMCMCState(NamedTuple):
         rng_key: the key of the next iteration.
         step_size: h of the last transition.
         weight: simulated time of the last iteration, which is the weight of its draw.
-        potential_energy: the last minibatch estimate of U, where the gradient was taken.
-        diverging: whether a transition of the last iteration was refused.
-        num_diverging: number of iterations with a refused transition so far.
+        potential_energy: the last minibatch estimate of U, at the point of the last gradient.
+        diverging: whether a transition of the last iteration was rejected because it diverged.
+        num_diverging: number of iterations with a rejected transition so far.
         aux: the dynamics' auxiliary variables, such as the momentum.
         gradient: the gradient estimator's state, such as the anchor.
         minibatch: the minibatch scheme's state.
-        tuned: the numbers that the kernel runs with.
+        tuned: the settings that the kernel runs with.
         preconditioner: the preconditioner's state.
         kinetic_temperature: p . p / d of the momentum, whose mean is T; None without momentum.
-        given_keys: keys that the chain was given from outside.
+        given_keys: the keys that the user gave.
         data: identifies the data that the state was made for.
     """
 
@@ -50,19 +50,21 @@ class SGMCMCState(NamedTuple):
 
     @property
     def companions(self) -> dict[str, "Companion"]:
-        """Other walkers by field: none."""
+        """The other walkers by field name: none."""
         return {}
 
 
 class RichardsonRombergState(NamedTuple):
-    """State of Richardson-Romberg's walkers: as `SGMCMCState`, of the finest one.
+    """State of the walkers of Richardson-Romberg extrapolation.
+
+    The fields of `SGMCMCState` are those of the finest walker.
 
     Attributes:
-        z_halfway: the finest walker after half of its steps.
-        z_coarse: the coarse walker.
-        coarse: what else belongs to the coarse walker.
-        z_middle: the walker between, None with two levels.
-        middle: what else belongs to it, None with two levels.
+        z_halfway: position of the finest walker after half of its steps.
+        z_coarse: position of the coarse walker.
+        coarse: other variables of the coarse walker.
+        z_middle: position of the middle walker; None with two levels.
+        middle: other variables of the middle walker; None with two levels.
     """
 
     i: jax.Array
@@ -89,13 +91,13 @@ class RichardsonRombergState(NamedTuple):
 
     @property
     def companions(self) -> dict[str, "Companion"]:
-        """What belongs to the other walkers, by field."""
+        """Variables of the other walkers, by field name."""
         middle = {} if self.middle is None else {"middle": self.middle}
         return {"coarse": self.coarse, **middle}
 
 
 class Companion(NamedTuple):
-    """What a walker carries besides its position: as `SGMCMCState`'s fields of these names."""
+    """Variables of a walker besides its position; the names are those of `SGMCMCState`."""
 
     aux: Any
     gradient: Any

@@ -1,4 +1,4 @@
-"""The numbers and parts that a warm-up chooses and a chain runs with."""
+"""The settings that a warm-up chooses for the chains."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 
 
 class Tuned(NamedTuple):
-    """What a chain runs with besides the user's own choices.
+    """The settings of a chain that the user did not give.
 
     Attributes:
-        step_size: h, None where the user gave a step size or a schedule.
-        friction: D, None where the user gave it or the dynamics have none.
+        step_size: h; None if the user gave a step size or a schedule.
+        friction: D; None if the user gave it or the dynamics have none.
         preconditioner: the preconditioner.
         gradient: the gradient estimator, without its anchor, which is part of the walker's state.
-        correction: the noise correction, None without.
+        correction: the noise correction, or None.
     """
 
     step_size: jax.Array | None
