@@ -1,4 +1,4 @@
-"""A finished run as a value, made from NumPyro's `MCMC`."""
+"""A finished run of NumPyro's `MCMC`, as an immutable value."""
 
 from numpyro_sgmcmc.running.mcmc import run_of
 from numpyro_sgmcmc.running.run import Run

@@ -1,4 +1,4 @@
-"""A run of NumPyro's `MCMC` as a value."""
+"""Conversion of a run of NumPyro's `MCMC` to a `Run`."""
 
 from time import perf_counter
 from typing import Any
@@ -16,11 +16,11 @@ from numpyro_sgmcmc.state import is_made_for
 def run_of(mcmc: Any) -> Run:
     """Return a finished run of a kernel of this package.
 
-    Its data are the arguments of `mcmc.run`, also if the kernel has been run on other data since.
+    Its data are the arguments of `mcmc.run`, even if the kernel has been run on other data since.
 
     Raises:
-        TypeError: where `mcmc` is no `MCMC`, or its kernel is not of this package.
-        ValueError: where it has not run yet, or its data have been edited since.
+        TypeError: if `mcmc` is not an `MCMC`, or its kernel is not from this package.
+        ValueError: if it has not been run, or its data have been edited since.
     """
     kernel = _kernel_of(mcmc)
     state: Any = mcmc.last_state
@@ -59,15 +59,15 @@ def _kernel_of(mcmc: Any) -> NumPyroKernel:
 
 
 def _target_of(kernel: NumPyroKernel, args: tuple, kwargs: dict, state: Any) -> Target:
-    """Return the model bound to the run's data, checked against what its state was made for."""
+    """Return the model bound to the run's data, after a check that the state was made for them."""
     target = kernel.memory.target_for(kernel.model, kernel.options, args, kwargs)
     tag = state.data if np.ndim(state.i) == 0 else jax.tree.map(lambda x: x[0], state.data)
     if not bool(is_made_for(tag, target.fingerprint, args, kwargs)):
         raise ValueError(
             "Expected the data that the run was made with; got others: either an array has been"
-            " edited in place since, or the run went on with other data than it was started with."
-            " Its draws cannot be judged or described by these data. Run again, on a copy of the"
-            " array where it will be edited: `mcmc.run(key, ...)`."
+            " edited in place since, or the run was continued with other data. Its draws do not"
+            " belong to these data. Run again with `mcmc.run(key, ...)`, and pass a copy of an"
+            " array that you edit later."
         )
     return target
 
@@ -76,6 +76,6 @@ def _wall_time(kernel: NumPyroKernel, target: Target, mcmc: MCMC) -> float | Non
     memory = kernel.memory
     if memory.target is None or memory.target.fingerprint != target.fingerprint:
         return None
-    # Chains in sequence call `init` once each.
+    # With sequential chains, `init` is called once for each chain.
     calls = memory.calls[-mcmc.num_chains if mcmc.chain_method == "sequential" else -1 :]
     return perf_counter() - calls[0] if calls else None

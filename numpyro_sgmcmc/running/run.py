@@ -1,4 +1,4 @@
-"""A finished run as a value: all that verdict and results need of it."""
+"""A finished run as an immutable value, from which verdict and results are computed."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,13 +23,13 @@ class Run:
     Attributes:
         kernel: the kernel.
         target: the model bound to the run's data.
-        state: the last state, with a leading axis of chains where there are several.
+        state: the last state, with a leading axis if there are several chains.
         draws: constrained and deterministic sites by name, (chain, draw, ...).
         fields: fields of the state that were collected, (chain, draw, ...).
-        adaptation: what the warm-up chose; None where nothing was left open, or where it was made
-            in another process.
-        settings: how it was driven: numbers of chains, warm-up iterations and draws, thinning.
-        wall_time: seconds from the call of the kernel's `init` until the draws were there; None
+        adaptation: what the warm-up chose; None if there was no warm-up, or if it was in another
+            process.
+        settings: settings of `MCMC`: numbers of chains, warm-up iterations and draws, thinning.
+        wall_time: seconds from the call of the kernel's `init` until the draws were computed; None
             for a run of another process.
     """
 
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def options(self) -> Options:
-        """What the user chose of the kernel."""
+        """The user's choices for the kernel."""
         return self.kernel.options
 
     @property
@@ -54,7 +54,7 @@ class Run:
 
     @property
     def coefficients(self) -> tuple[float, ...]:
-        """What each walker counts in an estimate, the finest first."""
+        """Each walker's coefficient in an estimate, the finest first."""
         return self.kernel.coefficients(self.structure)
 
     @property
@@ -69,12 +69,12 @@ class Run:
 
     @property
     def tuned(self) -> Tuned:
-        """The numbers and parts that the first chain ran with; chains share them as a rule."""
+        """The settings of the first chain, which chains usually share."""
         return self.first_chain.tuned
 
     @property
     def anchor(self) -> Anchor | None:
-        """The fixed point of a gradient estimator that has one."""
+        """The fixed point of the gradient estimator, or None if it has none."""
         return self.first_chain.gradient if self.tuned.gradient.needs_anchor else None
 
     @property
@@ -84,14 +84,14 @@ class Run:
 
     @cached_property
     def statistics(self) -> dict[str, Any]:
-        """Statistics of each draw, (chain, draw): step size, weight, diverging and others."""
+        """Statistics of each draw, (chain, draw), such as step size, weight and diverging."""
         found = {
             name: value
             for name, value in self.fields.items()
             if isinstance(value, jax.Array | np.ndarray) and value.ndim == 2
         }
         shape = found["diverging"].shape
-        # A constant step size is not collected at every draw; all draws then weigh the same.
+        # A constant step size is not collected at every draw; all draws then have equal weights.
         last = np.asarray(self.state.step_size).reshape(-1, 1)
         found.setdefault("step_size", np.broadcast_to(last, shape))
         found.setdefault("weight", np.broadcast_to(last * self.kernel.num_steps, shape))
