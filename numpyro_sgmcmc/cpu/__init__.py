@@ -1,10 +1,10 @@
-"""What exists only because of XLA on a CPU.
+"""Optimisations that are needed only for XLA on a CPU.
 
-Each file holds one replacement for plain JAX, equal to it to the bit or to rounding, and its name
-in the rest of the package reads as plain JAX: `random.py` (random numbers), `slices.py` (rows that
-are neighbours), `assembly.py` (long vectors), `compiling.py` (compiler options).
+Each file replaces a part of plain JAX, with results that are equal to the bit or up to rounding:
+`random.py` (random numbers), `slices.py` (neighbouring rows), `assembly.py` (long vectors) and
+`compiling.py` (compiler options). Calls in the rest of the package look like calls of plain JAX.
 
-All of them are used only where JAX's default backend is a CPU. The environment variable
-`NUMPYRO_SGMCMC_PLAIN_JAX=1` switches them off; `gate.py` decides it while JAX traces. What each
-one saves, and when it can be deleted, is recorded in docs/decisions/cpu.md.
+The replacements are used only if JAX's default backend is a CPU. The environment variable
+`NUMPYRO_SGMCMC_PLAIN_JAX=1` switches them off. `gate.py` decides this while JAX is tracing. The
+file docs/decisions/cpu.md records what each one saves, and when it can be deleted.
 """

@@ -1,9 +1,9 @@
-"""Long vectors that XLA on a CPU does not fuse with what follows them.
+"""Concatenation of long vectors that XLA on a CPU does not fuse with later operations.
 
-A position or a gradient of a large model is put together from its sites. XLA would fuse this with
-the arithmetic that follows, random numbers included, and compute number by number. In a branch of
-its own it is a few copies of memory. The sites are written one after another, because XLA's
-concatenation looks up for each number which site it comes from.
+The position or gradient of a large model is concatenated from its sites. XLA would fuse this with
+the arithmetic that follows, including random numbers, and compute it number by number. In a branch
+of a conditional it is a few copies of memory. The sites are written one after another, because
+XLA's concatenation finds the site of each number separately.
 """
 
 from collections.abc import Callable
@@ -15,23 +15,23 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.cpu.gate import is_on
 
 MANY_NUMBERS = 2**16
-"""From this size on, putting a vector together costs more than the arithmetic on it."""
+"""From this size on, concatenating a vector costs more than the arithmetic on it."""
 
 Ravel = Callable[[Any], jax.Array]
 Unravel = Callable[[jax.Array], Any]
 
 
 def in_a_branch(ravel: Ravel, unravel: Unravel, size: int, dtype: Any) -> tuple[Ravel, Unravel]:
-    """Return the same maps; vectors, and gradients through `unravel`, are made in a branch.
+    """Return equivalent maps that concatenate vectors and gradients in a branch of a conditional.
 
-    The branch is not taken where the first number is not finite. All numbers are NaN then, which
-    the kernels treat as they treat one such number.
+    If the first number is not finite, the branch is not taken and all numbers become NaN. The
+    kernels treat this like a single number that is not finite.
 
     Args:
-        ravel: from a pytree to a vector.
+        ravel: map from a pytree to a vector.
         unravel: its inverse.
-        size: of the vector.
-        dtype: of the vector.
+        size: size of the vector.
+        dtype: type of the vector.
     """
     if size < MANY_NUMBERS:
         return ravel, unravel

@@ -1,4 +1,4 @@
-"""Compiler options for one-time programs: those of small models take longest to compile."""
+"""Compiler options for one-time programs, which for small models take mostly compilation time."""
 
 from functools import cache
 from typing import Any
@@ -8,25 +8,25 @@ import jax
 from numpyro_sgmcmc.cpu.gate import is_on
 
 FEW_NUMBERS = 300
-"""Up to this dimension, what a lightly compiled program takes longer is negligible."""
+"""Up to this dimension, the additional running time of a lightly compiled program is negligible."""
 LIGHT = {"xla_cpu_use_fusion_emitters": False}
-"""XLA's older code generation for fused operations: less to compile, up to a fifth slower.
+"""XLA's older code generation for fused operations: faster to compile, up to a fifth slower to run.
 
-The newer one sets up a compiler of its own for each fused operation. JAX 0.12 has no other.
+The newer one sets up a separate compiler for each fused operation. JAX 0.12 has only the newer one.
 """
 UNOPTIMISED = {"xla_backend_optimization_level": 0}
-"""No optimisation, for programs that run for less time than it takes to optimise them.
+"""No optimisation, for programs that run for less time than their optimisation takes.
 
 A step would take four times as long.
 """
 
 
 def compiler_options(dimension: int, optimise: bool) -> dict[str, Any] | None:
-    """Return the compiler options for a one-time program of a model with so many parameters.
+    """Return the compiler options for a one-time program.
 
     Args:
-        dimension: number of parameters.
-        optimise: whether the program runs for longer than it takes to optimise it.
+        dimension: number of parameters of the model.
+        optimise: whether the program runs for longer than its optimisation takes.
     """
     if dimension > FEW_NUMBERS or not is_on():
         return None
@@ -35,7 +35,7 @@ def compiler_options(dimension: int, optimise: bool) -> dict[str, Any] | None:
 
 @cache
 def _light() -> dict[str, Any]:
-    """Return `LIGHT` where this XLA knows it, else no option."""
+    """Return `LIGHT` if this version of XLA has the option, else no option."""
     try:
         jax.jit(lambda x: x, compiler_options=LIGHT).lower(0.0).compile()
     except jax.errors.JaxRuntimeError as error:

@@ -1,4 +1,4 @@
-"""The switch of everything in this folder."""
+"""The switch for all optimisations in this folder."""
 
 import os
 
@@ -9,9 +9,9 @@ VARIABLE = "NUMPYRO_SGMCMC_PLAIN_JAX"
 
 
 def is_on() -> bool:
-    """Return whether JAX computes on a CPU and plain JAX was not asked for.
+    """Return whether JAX's backend is a CPU and the folder is not switched off.
 
-    It is called while JAX traces, so a program that is already compiled does not change.
+    This is called while JAX is tracing, so a compiled program does not change afterwards.
 
     Raises:
         ValueError: if the environment variable is neither 0 nor 1.

@@ -1,17 +1,17 @@
-"""Random numbers as `jax.random` draws them, at less cost on a CPU.
+"""The random numbers of `jax.random`, at less cost on a CPU.
 
-There JAX runs the rounds of its random number generator in a loop that starts anew for each draw.
-That costs a microsecond for the few numbers that a step of a small model needs, twice the time per
-number for a large model, and time to compile. Here the rounds are written out and become part of
-the arithmetic that uses their numbers.
+On a CPU, JAX runs the rounds of its random number generator in a separate loop for each draw. This
+costs a microsecond for the few numbers of a small model's step, twice the time per number for a
+large model, and compilation time. Here the rounds are unrolled, and XLA can fuse them with the
+arithmetic that uses the numbers.
 
 XLA fuses arithmetic into each of its uses, where it is computed and compiled again. Numbers are
-therefore made in a loop of two trips, from which XLA fuses nothing. Only where a step draws many
-normal numbers, for its parameters or for its chains, are they left to fusion, which saves an array
-and lets processors share the work.
+therefore drawn in a loop of two iterations, which XLA does not fuse. If a step draws many normal
+numbers, for its parameters or for its chains, they are left to fusion, which saves an array and
+allows several processors to share the work.
 
-Keys of other kinds, and numbers that are not 32-bit words or floats, are left to `jax.random`, as
-is everything where the folder is switched off. Outside compiled programs `jax.random` is faster.
+`jax.random` is used for keys of other kinds, for numbers that are not 32-bit words or floats, and
+if the folder is switched off. Outside compiled programs `jax.random` is faster.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ FRACTION = 23
 ONE = 0x3F800000
 """The bits of 1.0."""
 MANY_NUMBERS = 2**16
-"""From this size on, writing and reading another array costs more than drawing twice."""
+"""From this size on, writing and reading an additional array costs more than drawing twice."""
 ABOVE_MINUS_ONE = float(np.nextafter(np.float32(-1), np.float32(0)))
 
 
@@ -45,7 +45,7 @@ def split(key: jax.Array, num: int | tuple[int, ...] = 2) -> jax.Array:
 
 
 def keys_of(key: jax.Array, num: int) -> list[jax.Array]:
-    """Return the same keys as a list; for a concrete key no program is compiled."""
+    """Return the keys of `split` as a list. For a concrete key no program is compiled."""
     if isinstance(key, Tracer) or not _is_written_out(key, (num,)):
         return list(split(key, num))
     words = mixed(np.asarray(jax.random.key_data(key)), np.arange(num, dtype=np.uint32))
@@ -76,7 +76,7 @@ def uniform(
 
 
 def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Return standard normal numbers as `jax.random.normal` does, to the bit before fusion."""
+    """Return standard normal numbers as `jax.random.normal` does; bits are equal before fusion."""
     if dtype != jnp.float32 or not _is_written_out(key, shape):
         return jax.random.normal(key, shape, dtype)
     fused = lambda key: _normal(_words(key, _places(shape)))  # noqa: E731
@@ -98,7 +98,7 @@ def signs(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
 def _in_two_trips(
     key: jax.Array, shape: tuple[int, ...], make: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
-    """Return what `make` makes of random words, number by number, in a loop of two trips."""
+    """Return `make` of random words, applied to each number, in a loop of two iterations."""
     count = prod(shape)
     if count < 2:
         return make(_words(key, _places(shape)))

@@ -1,11 +1,12 @@
-"""Slices instead of gathers where a minibatch's rows are neighbours.
+"""Slices instead of gathers for minibatches of neighbouring rows.
 
-A model writes `features[index]`, which JAX compiles to a gather: each number is fetched by itself,
-after its row is looked up. A slice is one copy of memory. An index cannot tell JAX that its rows
-are neighbours. The model's jaxpr is therefore searched for the gathers that use a plate's index.
+A model contains `features[index]`, which JAX compiles to a gather: each number is fetched
+separately, after its row is looked up. A slice is one copy of memory. JAX cannot know from an index
+that its rows are neighbours. The model's jaxpr is therefore searched for the gathers that use a
+plate's index.
 
 Only the data themselves are sliced. JAX computes `(features - mean)[index]` for the gathered rows
-alone, but a branch that slices would need `features - mean` for all rows at every step.
+only, but a branch with a slice would need `features - mean` for all rows at every step.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,21 +21,21 @@ from numpyro_sgmcmc.cpu.gate import is_on
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 DATA, ROWS, NEVER = "data", "rows", "never"
-"""What a variable holds: a given array, a plate's index, or whether the index is negative."""
+"""Kinds of variables: a given array, a plate's index, and whether the index is negative."""
 
 
 def by_slices(potential: StochasticPotential) -> StochasticPotential:
-    """Return the same potential, faster where a minibatch's rows are neighbours.
+    """Return the same potential, faster for minibatches of neighbouring rows.
 
     The rows must be r, r + 1, ..., and may continue at 0 after a plate's last row. A block that
-    does so is gathered, as are computed arrays, and the rows of mapped chains that have their own.
-    Other uses of an index are not changed.
+    continues at 0 is gathered. So are rows of computed arrays, and rows of vectorised chains with
+    their own minibatches. Other uses of an index are not changed.
     """
 
     def faster(position: jax.Array, minibatch: Minibatch) -> jax.Array:
         if not is_on():
             return potential(position, minibatch)
-        leaves, tree = jax.tree.flatten(minibatch)  # the indices, perhaps a key
+        leaves, tree = jax.tree.flatten(minibatch)  # The indices, and a key if there is one.
         on_leaves = lambda z, *leaves: potential(z, jax.tree.unflatten(tree, leaves))  # noqa: E731
         closed = jax.make_jaxpr(on_leaves)(position, *leaves)
         plates = len(minibatch.indices)
@@ -70,7 +71,7 @@ def _rewritten(
 def _kind(equation: Any, inputs: list[str | None]) -> str | None:
     """Return the kind of an equation's outputs.
 
-    Before a gather JAX compares an index with 0, replaces it where it is negative, and makes it a
+    Before a gather JAX compares an index with 0, replaces negative entries, and converts it to a
     column. A plate's index is never negative (`NEVER`).
     """
     name, first = equation.primitive.name, inputs[:1]
@@ -87,7 +88,7 @@ def _kind(equation: Any, inputs: list[str | None]) -> str | None:
 
 
 def _exchanged(gather: Any) -> Any:
-    """Return an equation that slices where possible if whole rows along one axis are gathered."""
+    """Return an equation that slices if possible, for gathers of whole rows along one axis."""
     rows, numbers = gather.invars[0].aval.shape, gather.params["dimension_numbers"]
     if gather.invars[1].aval.ndim != 2 or len(numbers.start_index_map) != 1:
         return gather
@@ -110,7 +111,7 @@ def _fetch_along(axis: int, gathered: Callable) -> Callable:
     @custom_vmap
     def fetch(array: jax.Array, index: jax.Array) -> jax.Array:
         count, first, last = len(index), index[0, 0], index[-1, 0]
-        # A gather clips or fills rows beyond the array's last one; a slice would shift the block.
+        # A gather clips or fills rows after the array's last one; a slice would shift the block.
         follow = (last - first == count - 1) & (last < array.shape[axis])
         sliced = lambda: jax.lax.dynamic_slice_in_dim(array, first, count, axis)  # noqa: E731
         return jax.lax.cond(follow, sliced, lambda: gathered(array, index))

@@ -1,4 +1,4 @@
-"""The rounds of Threefry-2x32, which JAX's default random numbers are made of.
+"""The rounds of Threefry-2x32, JAX's default random number generator.
 
 Source: J. K. Salmon et al., Parallel random numbers: as easy as 1, 2, 3 (SC 2011,
 doi:10.1145/2063384.2063405), with 20 rounds.
@@ -18,12 +18,12 @@ WORD = 32
 
 
 def hashed(key: jax.Array, count: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return the two words that a key makes of each number below 2^32."""
+    """Return the two words to which a key maps each number below 2^32."""
     return mixed(jax.random.key_data(key), count)
 
 
 def mixed(key: Any, count: Any) -> tuple[Any, Any]:
-    """Return the same from a key's two words, with JAX's arrays or with NumPy's."""
+    """Return the same for a key's two words, as JAX or NumPy arrays."""
     a, b = key
     schedule = a, b, a ^ b ^ np.uint32(PARITY)
     first, second = count * np.uint32(0) + a, count + b
