@@ -16,7 +16,8 @@ unjudged = partial(to_inference_data, verdict=False)
 
 DATA = jnp.array([0.3, -1.2, 0.8, 2.0, 0.1, -0.4, 1.5, 0.9])
 PRECISION = 1.0 + DATA.size
-MEAN = DATA.sum() / PRECISION
+MEAN = float(DATA.sum()) / PRECISION
+"""A number, not an array of JAX: functions of it are called once a draw."""
 
 
 def exact_gradients(x: jax.Array) -> None:

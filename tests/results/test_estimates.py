@@ -81,7 +81,7 @@ def test_decreasing_steps_weigh_by_step_size():
 
 def expectation_of_chain(data, chain, steps):
     theta = np.asarray(data["posterior"]["theta"][chain], np.float64)
-    return np.average((theta - float(MEAN)) ** 2, weights=steps)
+    return np.average((theta - MEAN) ** 2, weights=steps)
 
 
 def _starts(chains):

@@ -41,8 +41,17 @@ def draws_of(mcmc):
     return np.asarray(mcmc.get_samples(group_by_chain=True)["theta"])
 
 
-@pytest.mark.parametrize("method", ["vectorized", "sequential", "parallel"])
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [
+        ("SGHMCSplit", "vectorized"),
+        ("SGHMCSplit", "sequential"),
+        ("SGHMCSplit", "parallel"),
+        ("SGRRLD", "vectorized"),
+        pytest.param("SGRRLD", "sequential", marks=pytest.mark.long),
+        pytest.param("SGRRLD", "parallel", marks=pytest.mark.long),
+    ],
+)
 def test_the_key_gives_the_same_draws_again(name, method):
     first, second = mcmc_of(name, method=method), mcmc_of(name, method=method)
     first.run(jax.random.key(7), DATA)

@@ -63,7 +63,7 @@ def test_richardson_romberg_extrapolates_quantiles_to_their_exact_law():
     h, p = 0.1, 0.9
     data = unjudged(run(SGRRLD(exact_gradients, h), DATA, warmup=50, draws=300, chains=60))
     sd = lambda h: (PRECISION * (1 - h * PRECISION / 2)) ** -0.5  # noqa: E731
-    fine, coarse = norm(float(MEAN), sd(h / 2)), norm(float(MEAN), sd(h))
+    fine, coarse = norm(MEAN, sd(h / 2)), norm(MEAN, sd(h))
     exact = brentq(lambda x: 2 * fine.cdf(x) - coarse.cdf(x) - p, MEAN, MEAN + 3)
     found = quantile(data, lambda sites: sites["theta"], p)
     assert abs(found.value - exact) < Z * found.mcse
