@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pytest
 from numpyro.infer import MCMC
 
 from tests.registry import KERNELS, make
@@ -17,8 +18,17 @@ BASES = [name for name, entry in KERNELS.items() if not entry.pair]
 SOME = ["SGLD", "SGHMCSplit(FixedPoint)", "RichardsonRomberg(SGHMCSplit)"]
 """For what does not depend on the dynamics: either kind of gradient, and of kernel."""
 
+DISTINCT = [*SOME, "SGHMC", "SGNHT", "SVRGLD", "SAGALD"]
+"""Each dynamics, each gradient estimator and a pair: the other kernels combine these."""
+
 PAIRS = [name for name, entry in KERNELS.items() if entry.pair]
 WARMUP, SAMPLES = 3, 6
+
+
+def briefly(names, among):
+    """Return parameters of a test: those not `among` the quick ones are left to `long`."""
+    long = pytest.mark.long
+    return [name if name in among else pytest.param(name, marks=long) for name in names]
 
 
 def model(x, y=None):

@@ -7,7 +7,6 @@ import pytest
 from tests.contract.problem import (
     NAMES,
     SAMPLES,
-    SOME,
     assert_same,
     data,
     mcmc_of,
@@ -19,9 +18,14 @@ from tests.contract.problem import (
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        *((name, method) for name in SOME for method in ("parallel", "sequential")),
+        ("SGLD", "parallel"),
+        ("SGHMCSplit(FixedPoint)", "sequential"),
+        ("RichardsonRomberg(SGHMCSplit)", "parallel"),
         ("SVRGLD", "parallel"),
         ("SAGALD", "sequential"),
+        pytest.param("SGLD", "sequential", marks=pytest.mark.long),
+        pytest.param("SGHMCSplit(FixedPoint)", "parallel", marks=pytest.mark.long),
+        pytest.param("RichardsonRomberg(SGHMCSplit)", "sequential", marks=pytest.mark.long),
     ],
 )
 def test_same_draws_as_vectorised(name, method):

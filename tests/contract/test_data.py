@@ -1,6 +1,7 @@
 """State belongs to the data that it was made for: other data are noticed, or prepared for anew."""
 
 import pickle
+from itertools import product
 
 import jax
 import jax.numpy as jnp
@@ -43,11 +44,20 @@ def mean_error(mcmc, y):
     return abs(draws.mean() - y.sum() / precision) * np.sqrt(precision)
 
 
-@pytest.mark.parametrize("options", [{}, {"jit_model_args": True}], ids=["constants", "inputs"])
-@pytest.mark.parametrize("same_mcmc", [True, False])
-@pytest.mark.parametrize("name", ["SGLDFP", "RichardsonRomberg(SGLDFP)"])
-def test_an_array_edited_in_place_is_other_data(name, same_mcmc, options):
-    kernel, y = KERNELS[name](), data()
+EDITED = [(*case, sum(case) % 2 == 0) for case in product((False, True), repeat=3)]
+"""All choices, and whether one belongs to the half that has each pair of them."""
+
+
+@pytest.mark.parametrize(
+    ("pair", "same_mcmc", "inputs"),
+    [
+        case if is_quick else pytest.param(*case, marks=pytest.mark.long)
+        for *case, is_quick in EDITED
+    ],
+)
+def test_an_array_edited_in_place_is_other_data(pair, same_mcmc, inputs):
+    kernel, y = KERNELS["RichardsonRomberg(SGLDFP)" if pair else "SGLDFP"](), data()
+    options = {"jit_model_args": inputs}
     mcmc = mcmc_of(kernel, **options)
     mcmc.run(jax.random.key(0), y)
     # 80 draws, of which 4 may be independent: 4 standard errors of 0.5 sd.

@@ -87,26 +87,35 @@ def test_coarse_walker_is_a_plain_run_on_the_same_increments(name, monkeypatch):
     kernel = shared(name)
     state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})
     plain = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
-    calls = []
-    step = Stepper.step
+    calls, step = [], Stepper.step
 
-    def recorded(self, walker, minibatch, increment, step_size):
-        calls.append((minibatch, increment, float(step_size)))
-        return step(self, walker, minibatch, increment, step_size)
+    @jax.jit
+    def advance(state):
+        inside = []
 
-    monkeypatch.setattr(Stepper, "step", recorded)
+        def recorded(self, walker, minibatch, increment, step_size):
+            inside.append((minibatch, increment, step_size))
+            return step(self, walker, minibatch, increment, step_size)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Stepper, "step", recorded)
+            return kernel.sample(state, data(), {}), inside
+
     for _ in range(3):
-        state = kernel.sample(state, data(), {})
-    monkeypatch.undo()
+        state, inside = advance(state)
+        calls += inside
     stepper = stepper_of(kernel.options, kernel.structure, data(), {}, state.tuned)
+    follow = jax.jit(lambda walker, *call: stepper.step(walker, *call).walker)
     assert len(calls) == 9
     for k in range(0, 9, 3):
         coarse, first, second = calls[k : k + 3]
-        assert (coarse[2], first[2], second[2]) == pytest.approx((1e-3, 5e-4, 5e-4))
+        assert tuple(float(call[2]) for call in (coarse, first, second)) == pytest.approx(
+            (1e-3, 5e-4, 5e-4)
+        )
         np.testing.assert_allclose(coarse[1], first[1] + second[1], rtol=1e-6)
         rows = [tuple(np.asarray(call[0].indices["rows"])) for call in (coarse, first, second)]
         assert len(set(rows)) == 3
-        plain = stepper.step(plain, coarse[0], coarse[1], jnp.asarray(coarse[2])).walker
+        plain = follow(plain, *coarse)
     np.testing.assert_allclose(plain.position, ravel_pytree(state.z_coarse)[0], rtol=1e-5)
 
 
@@ -158,19 +167,25 @@ def test_no_key_is_used_twice(name, monkeypatch):
     kernel = shared(name)
     state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})
     used = [state.rng_key]
-    increment, minibatch = Stepper.increment, Stepper.minibatch
 
-    def noted(method):
-        def call(self, key, *rest):
-            used.append(key)
-            return method(self, key, *rest)
+    @jax.jit
+    def advance(state):
+        inside = []
 
-        return call
+        def noted(method):
+            def call(self, key, *rest):
+                inside.append(key)
+                return method(self, key, *rest)
 
-    monkeypatch.setattr(Stepper, "increment", noted(increment))
-    monkeypatch.setattr(Stepper, "minibatch", noted(minibatch))
+            return call
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Stepper, "increment", noted(Stepper.increment))
+            patch.setattr(Stepper, "minibatch", noted(Stepper.minibatch))
+            return kernel.sample(state, data(), {}), inside
+
     for _ in range(2):
-        state = kernel.sample(state, data(), {})
-        used.append(state.rng_key)
+        state, inside = advance(state)
+        used += [*inside, state.rng_key]
     keys = {tuple(np.asarray(jax.random.key_data(key))) for key in used}
     assert len(keys) == len(used) == (13 if name in PAIRS else 7)

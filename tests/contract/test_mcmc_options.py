@@ -12,6 +12,7 @@ from tests.contract.problem import (
     SAMPLES,
     SOME,
     assert_same,
+    briefly,
     build,
     data,
     mcmc_of,
@@ -21,7 +22,7 @@ from tests.contract.problem import (
 from tests.registry import make
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", briefly(NAMES, SOME))
 def test_extra_fields_thinning_and_jit_model_args(name):
     mcmc = mcmc_of(shared(name), thinning=2, jit_model_args=True)
     fields = ("num_diverging", "z.w", "~z.signal")

@@ -5,13 +5,23 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.contract.problem import ANCHOR, NAMES, SOME, assert_same, data, model, shared
+from tests.contract.problem import (
+    ANCHOR,
+    DISTINCT,
+    NAMES,
+    SOME,
+    assert_same,
+    briefly,
+    data,
+    model,
+    shared,
+)
 from tests.registry import make
 
 FIELDS = {"i", "z", "rng_key", "step_size", "potential_energy", "diverging"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", briefly(NAMES, DISTINCT))
 def test_sample_keeps_the_state(name):
     kernel = shared(name)
     states = [
