@@ -89,18 +89,26 @@ def assert_no_key_is_used_twice(name, monkeypatch, split=random.split):
     kernel = make(name, law.BATCHED, anchor=law.theta_of(exact))
     state = kernel.init(jax.random.key(0), 0, law.theta_of(exact), law.LOCATION, {})
 
-    def watched(method):
-        def record(self, key, *rest):
-            used.append(tuple(np.asarray(jax.random.key_data(key)).tolist()))
-            return method(self, key, *rest)
+    @jax.jit
+    def advance(state):
+        inside = []
 
-        return record
+        def watched(method):
+            def record(self, key, *rest):
+                inside.append(jax.random.key_data(key))
+                return method(self, key, *rest)
 
-    monkeypatch.setattr(Stepper, "increment", watched(bug.DRAW))
-    monkeypatch.setattr(Stepper, "minibatch", watched(bug.BATCH))
-    monkeypatch.setattr(random, "split", split)
-    for _ in range(3):  # not compiled, so keys are numbers
-        state = kernel.sample(state, law.LOCATION, {})
+            return record
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Stepper, "increment", watched(bug.DRAW))
+            patch.setattr(Stepper, "minibatch", watched(bug.BATCH))
+            patch.setattr(random, "split", split)
+            return kernel.sample(state, law.LOCATION, {}), inside
+
+    for _ in range(3):
+        state, inside = advance(state)
+        used += [tuple(words.tolist()) for words in inside]
     assert len(used) >= 6
     assert len(set(used)) == len(used), "a key is used twice"
 

@@ -84,10 +84,10 @@ def test_drift_is_the_divergence():
         return scheme.at(follow(z, signs[0])).scale ** 2
 
     z = jnp.array([0.8, -1.1])
-    states = [follow(z, sign) for sign in signs]
+    states = [jax.jit(follow)(z, sign) for sign in signs]
     slope = jnp.stack([state.slope for state in states]).mean(0)
     state = states[0]._replace(slope=slope)
-    expected = 0.5 * jnp.diag(jax.jacfwd(precision)(z))
+    expected = 0.5 * jnp.diag(jax.jit(jax.jacfwd(precision))(z))
     np.testing.assert_allclose(scheme.drift(state), expected, rtol=1e-5)
 
 

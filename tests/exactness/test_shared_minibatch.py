@@ -91,11 +91,11 @@ def test_rows_are_gathered_once_for_all_chains(build):
     kernel = build()
     keys = jax.random.split(jax.random.key(0), 4)
     state = kernel.init(keys, 0, None, (Y,), {})
-    step = jax.make_jaxpr(lambda s, y: kernel.sample(s, (y,), {}))(state, Y)
-    gathered = [shape for shape in _shapes(step, "gather") if BATCH in shape]
+    traced = jax.jit(lambda s, y: kernel.sample(s, (y,), {})).trace(state, Y)
+    gathered = [shape for shape in _shapes(traced.jaxpr, "gather") if BATCH in shape]
     assert gathered
     assert all(4 not in shape for shape in gathered)
-    after = kernel.sample(state, (Y,), {})
+    after = traced.lower().compile()(state, Y)
     assert jax.tree.map(jnp.shape, after) == jax.tree.map(jnp.shape, state)
     for leaf in jax.tree.leaves(after.minibatch):
         data = (

@@ -50,7 +50,18 @@ def theta_of(exact):
     return {"theta": jnp.asarray(exact.mode, jnp.float32)}
 
 
-@pytest.mark.parametrize("name", [name for name, entry in KERNELS.items() if entry.is_linear])
+COMBINED = {"SGHMCSplit(FixedPoint)", "SGRRHMC", "RichardsonRomberg(SGLDFP)"}
+"""Kernels whose parts are those of others, and whose laws are checked among the long tests."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long) if name in COMBINED else name
+        for name, entry in KERNELS.items()
+        if entry.is_linear
+    ],
+)
 def test_kernel_with_known_gradient_noise(name):
     check_law(name, STEP_SIZES[KERNELS[name].dynamics])
 
