@@ -126,11 +126,10 @@ def test_a_batch_that_was_not_declared_keeps_the_scale():
     estimate = stochastic_potential(structure, ARGS, {})
     z = jnp.array([0.3])
     rows = jnp.arange(ROWS).reshape(-1, 4)
-    values = jax.vmap(lambda index: jax.value_and_grad(estimate)(z, Minibatch({"rows": index})))(
-        rows
-    )
-    whole = read_structure(linear.model, ARGS, {})
-    exact = jax.value_and_grad(stochastic_potential(whole, ARGS, {}))(z, Minibatch({}))
+    over_rows = jax.vmap(lambda index: jax.value_and_grad(estimate)(z, Minibatch({"rows": index})))
+    values = jax.jit(over_rows)(rows)
+    whole = stochastic_potential(read_structure(linear.model, ARGS, {}), ARGS, {})
+    exact = jax.jit(lambda z: jax.value_and_grad(whole)(z, Minibatch({})))(z)
     np.testing.assert_allclose(values[0].mean(), exact[0], rtol=1e-5)
     np.testing.assert_allclose(values[1].mean(0), exact[1], rtol=1e-4)
     assert values[0].std() > 1.0
