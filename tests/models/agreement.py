@@ -84,18 +84,20 @@ def assert_moving_inside(mcmc: MCMC, model: Callable, *args: Any, **kwargs: Any)
     The support is the one given the draw's other sites (`kwargs` without subsampling).
     """
     draws = mcmc.get_samples()
+    # NumPy's arrays cannot be indexed under `jit`.
+    arrays = jax.tree.map(lambda x: jnp.asarray(x) if isinstance(x, np.ndarray) else x, args)
     assert not mcmc.get_extra_fields()["diverging"].any()
 
     def inside(draw: dict[str, jax.Array]) -> dict[str, jax.Array]:
         seeded = handlers.seed(handlers.substitute(model, data=draw), jax.random.key(0))
-        trace = handlers.trace(seeded).get_trace(*args, **kwargs)
+        trace = handlers.trace(seeded).get_trace(*arrays, **kwargs)
         return {
             name: jnp.all(site["fn"].support(site["value"]))
             for name, site in trace.items()
             if site["type"] == "sample" and not site["is_observed"]
         }
 
-    latent = jax.vmap(inside)(draws)
+    latent = jax.jit(jax.vmap(inside))(draws)
     assert latent.keys() <= draws.keys()
     for name, values in latent.items():
         assert values.all(), f"draws of {name!r} outside the support"

@@ -25,7 +25,7 @@ def model(y, batch=None):
 def test_fresh_keys_give_fresh_densities():
     structure = read_structure(model, (Y,), {"batch": 4})
     assert structure.is_random
-    potential = stochastic_potential(structure, (Y,), {"batch": 4})
+    potential = jax.jit(stochastic_potential(structure, (Y,), {"batch": 4}))
     rows = {"rows": jnp.arange(4)}
     at = lambda seed: potential(jnp.zeros(1), Minibatch(rows, jax.random.key(seed)))  # noqa: E731
     assert at(0) == at(0) != at(1)
