@@ -24,8 +24,8 @@ from numpyro_sgmcmc import (
 class Entry(NamedTuple):
     """A kernel's constructor, and what an oracle must know of it.
 
-    `is_linear`: its law on a linear-Gaussian model is that of `tests/oracles/recursion.py`; the
-    others have oracles of their own.
+    `is_linear`: `tests/oracles/recursion.py` gives its distribution on a linear-Gaussian model;
+    other kernels have oracles of their own.
     """
 
     build: Callable[..., Any]

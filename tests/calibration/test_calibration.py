@@ -6,8 +6,8 @@ beside 15 degrees of freedom (standard deviation 5.5). So h is a round number th
 e over data sets below 5 % along the worst direction, and `num_steps` brings the
 autocorrelation of draws to 1 %:
 
-- regression: by the exact law of the recursion, which `test_rule` checks;
-- hierarchy: by the same law's first term, h (H + V) / 2 or h V / (2 D), with largest curvature
+- regression: by the exact distribution of the recursion, which `test_rule` checks;
+- hierarchy: by the first term of its bias, h (H + V) / 2 or h V / (2 D), with largest curvature
   H = 13 and largest noise V = 21 (fixed point: 9) at the true values, averages over 400 data sets,
   and smallest curvature 0.8.
 
@@ -79,7 +79,7 @@ def test_wrong_laws_are_noticed(case):
 
 @pytest.mark.parametrize("kernel", ["SGLDFP", "SGHMCSplit", "SGRRLD"])
 def test_rule(kernel):
-    """Step sizes and thinning of the regression's runs, by their exact laws."""
+    """Step sizes and thinning of the regression's runs, by their exact distributions."""
     _, options = CASES["regression", kernel]
     dynamics, steps = "splitting" if kernel == "SGHMCSplit" else "langevin", options["steps"]
     h, friction = options["h"], options.get("friction", 0.0)

@@ -25,6 +25,6 @@ def simulate(kernel, args, *, chains, burn_in, draws, start, fields=("z",), seed
 
 
 def around(mode, covariance, chains, seed=1):
-    """Return draws of N(mode, covariance), (chains, d): near enough to every stationary law."""
+    """Return draws of N(mode, covariance), (chains, d), near every stationary distribution."""
     normal = partial(jax.random.multivariate_normal, jax.random.key(seed))
     return normal(jnp.asarray(mode), jnp.asarray(covariance), (chains,))

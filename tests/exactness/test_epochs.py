@@ -1,4 +1,4 @@
-"""Minibatches that go by epochs: order of accuracy from the exact law, and kernels against it.
+"""Minibatches by epochs: order of the exact stationary bias, and kernels against the exact values.
 
 False-failure rate 7.5e-5 a comparison, two comparisons a simulated test; keys fixed.
 """

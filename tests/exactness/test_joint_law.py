@@ -1,7 +1,7 @@
-"""Laws that positions at T = 1 do not show: momentum, temperature, thinning, noise that varies.
+"""Distributions beyond positions at T = 1: momentum, temperature, thinning, noise that varies.
 
-All through `MCMC`. False failures: 14 comparisons a run, 27 for the pair, 97 in all, P(|t| > 4) =
-7.5e-5 each with 400 chains: 0.7 % for the file under a new key.
+All runs use `MCMC`. There are 14 comparisons for a run, 27 for the pair, 97 in all. Each fails
+falsely with P(|t| > 4) = 7.5e-5 for 400 chains, the whole file with 0.7 % under a new key.
 """
 
 import jax.numpy as jnp

@@ -1,7 +1,7 @@
-"""A test of the tests: each classic bug, put into the library, makes a check of the law fail.
+"""A test of the tests: each classic bug in the library makes a check of the distribution fail.
 
-What runs on the mutated library is the very test that passes on the library as it is. Each case
-names the smallest such test that can see the bug. Comparisons fail by 14 standard errors and more,
+The test that runs on the mutated library is one that passes on the unchanged library. Each case
+names the smallest such test that detects the bug. Comparisons fail by at least 14 standard errors,
 where 4 are allowed.
 """
 
@@ -84,7 +84,7 @@ def test_the_rewritten_steps_are_the_library_s_but_for_their_bugs():
 
 
 def assert_no_key_is_used_twice(name, monkeypatch, split=random.split):
-    """Reuse between noise and minibatch hardly shows in a law: watch the keys themselves."""
+    """Keys shared by noise and minibatch hardly change a distribution, so the keys are checked."""
     exact, used = law.linear.posterior(*law.LOCATION), []
     kernel = make(name, law.BATCHED, anchor=law.theta_of(exact))
     state = kernel.init(jax.random.key(0), 0, law.theta_of(exact), law.LOCATION, {})

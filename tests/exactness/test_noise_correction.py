@@ -1,4 +1,4 @@
-"""Noise correction against the exact law: first-order right where the plain kernel is far off."""
+"""Noise correction against the exact distribution, where the plain kernel's bias is large."""
 
 from functools import partial
 
@@ -68,7 +68,8 @@ def test_corrected_kernel_has_its_exact_law(name, kind):
 def test_what_is_left_with_noise_that_varies(name, order):
     """V is its mean under the posterior: the first-order term cancels.
 
-    The kernel's own law, at which the noise acts, is off by its own order: the rest is of one more.
+    The noise acts under the kernel's own distribution, whose bias is of the kernel's order. The
+    remaining error is therefore of one order more.
     """
     exact = linear.posterior(*REGRESSION)
     noise = exact.noise(BATCH)

@@ -87,7 +87,7 @@ def test_general_solver_agrees_with_lyapunov():
 
 
 def test_pair_by_iteration():
-    """The joint law from simulating the recursion's second moments as they are defined."""
+    """The joint distribution from simulating the recursion's second moments as they are defined."""
     posterior = linear.posterior(*additive_data())
     noise, h = posterior.noise(4), 0.06
     build = recursion(KERNELS["SGHMC"])

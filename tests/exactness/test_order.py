@@ -1,7 +1,7 @@
-"""Order of accuracy on a Gaussian: bias of the exact stationary law regressed on the step size.
+"""Order of accuracy on a Gaussian, by regression of the exact stationary bias on the step size.
 
-Nothing is simulated: that kernels follow these laws is test_stationary_law.py's matter. A slope
-departs from the order by the bias's next term, within 0.15 at these step sizes.
+Nothing is simulated; test_stationary_law.py tests that kernels have these distributions. A slope
+differs from the order by the next term of the bias, at most 0.15 at these step sizes.
 """
 
 import numpy as np
@@ -59,7 +59,7 @@ def test_minibatches_make_every_scheme_first_order(dynamics, data):
 @pytest.mark.parametrize("batch", [None, BATCH], ids=["exact gradients", "minibatches"])
 @pytest.mark.parametrize("dynamics", sorted(DYNAMICS))
 def test_richardson_romberg_is_second_order(dynamics, batch):
-    """papers/003: fine first + fine second - coarse, all read from the walkers' joint law."""
+    """Durmus et al. (2016): fine first + fine second - coarse, by the exact joint distribution."""
     exact = linear.posterior(*DATA["additive"])
     target = np.linalg.inv(exact.hessian)
 
@@ -79,7 +79,7 @@ def test_richardson_romberg_is_second_order(dynamics, batch):
 
 
 def test_the_papers_setting_is_inflated_sixfold():
-    """papers/000: N = 1000, B = 10, D = 10, h = 0.001 on rows of variance 1 about their mean.
+    """Chen, Ding and Carin (2015): N = 1000, B = 10, D = 10, h = 0.001, on rows of variance 1.
 
     Gradient noise V = N^2 / B = 1e5 makes the variance 1 + h V / (2 D) = 6 times the posterior's;
     a fixed point has no noise there. Discretisation adds less than h^2 H / 3, relatively.

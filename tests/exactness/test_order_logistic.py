@@ -1,9 +1,10 @@
 """Order of accuracy where the target is not Gaussian: a small logistic posterior.
 
-Two ways: the exact law of each scheme by quadrature (tests/oracles/grid.py), and kernels run at two
-step sizes. A simulated test makes two comparisons at 4 standard errors (7.5e-5 each), and asks that
-the other order be at least 4 standard errors away; 10 or more are expected, so that this fails
-below 1e-8 of the time. Keys are fixed.
+There are two kinds of tests: by the exact distribution of each scheme from quadrature
+(tests/oracles/grid.py), and by kernels run at two step sizes. A simulated test makes two
+comparisons at 4 standard errors (7.5e-5 each), and requires that the other order is at least 4
+standard errors away. 10 or more are expected, so this fails with probability below 1e-8. Keys are
+fixed.
 """
 
 import jax
@@ -70,7 +71,7 @@ def test_exact_bias(law, expected):
 
 
 def draw_posterior():
-    """Start each chain at the posterior: the schemes' laws are near it."""
+    """Start each chain at the posterior: the schemes' distributions are near it."""
     z = np.linspace(-12, 12, 4_001)
     shares = density(z) / density(z).sum()
     return jax.random.choice(jax.random.key(2), jnp.asarray(z), (CHAINS,), p=jnp.asarray(shares))

@@ -1,8 +1,8 @@
-"""RMSProp-preconditioned Langevin dynamics: its drift, and its law as h goes to 0.
+"""RMSProp-preconditioned Langevin dynamics: its drift, and its distribution as h goes to 0.
 
-The recursion is not linear and has no closed law. Two step sizes are extrapolated to h = 0 and
-compared with the exact posterior: what is left is of second order. Chains are independent;
-false-failure rate 6e-5 a comparison, keys fixed.
+The recursion is not linear, and its distribution has no closed form. Two step sizes are
+extrapolated to h = 0 and compared with the exact posterior; the remaining bias is of second order.
+Chains are independent. The false-failure rate is 6e-5 for a comparison; keys are fixed.
 """
 
 from functools import partial

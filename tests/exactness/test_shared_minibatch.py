@@ -1,4 +1,4 @@
-"""Chains that see the same minibatches: each one's law, and what two have in common."""
+"""Chains that see the same minibatches: each one's distribution, and what two have in common."""
 
 import jax
 import jax.numpy as jnp

@@ -1,7 +1,8 @@
-"""Every kernel's stationary law against the exact linear recursion.
+"""Every kernel's stationary distribution against the exact linear recursion.
 
-400 chains; each law makes 5 comparisons at 4 standard errors (14 for pairs), each with a
-false-failure rate of 7.5e-5 (t with 399 degrees of freedom): 4e-4 to 1e-3 a law, keys fixed.
+There are 400 chains. Each distribution needs 5 comparisons at 4 standard errors (14 for pairs),
+each with a false-failure rate of 7.5e-5 (t with 399 degrees of freedom). In all this is 4e-4 to
+1e-3 for a distribution; keys are fixed.
 """
 
 from functools import partial
@@ -67,7 +68,7 @@ def test_kernel_with_known_gradient_noise(name):
 
 
 def check_law(name, step_sizes, burn_in=300, draws=300):
-    """Check the law of one run at each step size in turn."""
+    """Check the distribution of one run at each step size in turn."""
     entry = KERNELS[name]
     exact = linear.posterior(*LOCATION)
     anchor = exact.mode + 0.1 if entry.fixed_point else None
@@ -118,7 +119,7 @@ def test_multiplicative_noise(kind, replace):
 @pytest.mark.parametrize("temperature", [0.0, 2.0])
 @pytest.mark.parametrize("dynamics", ["langevin", "splitting"])
 def test_temperature_multiplies_the_variance_of_the_noise(dynamics, temperature):
-    """At temperature 0 the law is that of SGD, with or without momentum: gradient noise alone."""
+    """At temperature 0 the distribution is that of SGD, caused by gradient noise only."""
     exact = linear.posterior(*LOCATION)
     h = STEP_SIZES[dynamics][1]
     build = {"langevin": SGLD, "splitting": partial(SGHMCSplit, friction=FRICTION)}[dynamics]
@@ -162,7 +163,7 @@ def test_preconditioned(dynamics):
 
 
 def test_plain_gradients_inflate_the_papers_posterior_sixfold():
-    """papers/000's own setting: N=1000, B=10, D=10, h=0.001 for x_i ~ N(theta, 1)."""
+    """Chen, Ding and Carin (2015): N = 1000, B = 10, D = 10, h = 0.001 for x_i ~ N(theta, 1)."""
     x = jax.random.normal(jax.random.key(11), (1_000, 1)) + 1.0
     data = (jnp.ones((1_000, 1, 1)), x, jnp.ones(1))
     exact = linear.posterior(*data)

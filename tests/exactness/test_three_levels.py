@@ -1,4 +1,4 @@
-"""Richardson-Romberg with three step sizes: joint law, and the order of the extrapolation.
+"""Richardson-Romberg with three step sizes: joint distribution, and the order of the extrapolation.
 
 False-failure rate 7.5e-5 a comparison, 27 comparisons; keys fixed.
 """

@@ -1,4 +1,4 @@
-"""SVRGLD and SAGALD against their exact laws, with rows of different curvature.
+"""SVRGLD and SAGALD against their exact distributions, with rows of different curvature.
 
 False-failure rate 7.5e-5 a comparison, five comparisons a test; keys fixed.
 """

@@ -6,7 +6,7 @@ choices (minibatches, say). With x~ = (x, 1) the second moment E[x~ x~'] evolves
     S -> mean over s of A~_s S A~_s' + Q S_11,        A~_s = [[A_s, b_s], [0, 1]].
 
 As a matrix on vec(S) that is an `operator`; steps in a row are products, random orders are means of
-products, and the stationary law is the eigenvector of eigenvalue 1.
+products, and the stationary distribution is the eigenvector of eigenvalue 1.
 """
 
 from collections.abc import Sequence

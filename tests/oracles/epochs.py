@@ -1,4 +1,4 @@
-"""Exact laws under minibatch schemes that go through the rows by epochs, B dividing N."""
+"""Exact distributions under minibatch schemes that go through the rows by epochs, B dividing N."""
 
 from itertools import permutations
 

@@ -9,9 +9,10 @@ x = (z - m, p):
 
     M = A M A' + kick E[error error'] kick' + T h heat heat',    A = free + kick H look,
 
-a discrete Lyapunov equation where the error's covariance V does not depend on z. Where the error is
-a + D look x (papers/004, equation 6 and theorem 7), E[error error'] is V + weight * mean over rows
-of D_i look M look' D_i': still linear in M. With S the preconditioner, z = S y and p belongs to y.
+a discrete Lyapunov equation if the error's covariance V does not depend on z. If the error is
+a + D look x (Brosse, Durmus and Moulines 2018, equation 6 and theorem 7), E[error error'] is
+V + weight * mean over rows of D_i look M look' D_i', which is still linear in M. With S the
+preconditioner, z = S y, and p belongs to y.
 """
 
 from typing import NamedTuple

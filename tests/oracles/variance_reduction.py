@@ -1,4 +1,4 @@
-"""Exact laws of Langevin dynamics with SVRG and SAGA gradients, B rows of N.
+"""Exact distributions of Langevin dynamics with SVRG and SAGA gradients, B rows of N.
 
 Both are linear in the walker and what it remembers, given the minibatch:
 

@@ -128,7 +128,7 @@ TUNED = [
 def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     build, gradient, preconditioner, correction
 ):
-    """The exact law of the tuned recursion: no variance off by more than the tolerance."""
+    """The exact distribution of the tuned recursion: no variance off by more than the tolerance."""
     name = {SGLD: "langevin", SGHMC: "hamiltonian", SGHMCSplit: "splitting"}[build]
     given = None if preconditioner == "chosen" else Diagonal(jnp.array([0.2, 0.05, 0.3]))
     kernel = build(

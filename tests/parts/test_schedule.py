@@ -41,7 +41,7 @@ def test_kernels_follow_the_count_of_transitions(name, schedule):
     kernel = make(name, model, schedule, num_steps=2)
     state = kernel.init(jax.random.key(0), 0, None, data(), {})
     advance = jax.jit(lambda s: kernel.sample(s, data(), {}))
-    # papers/003, equation 6: a pair's draws of step k count with the step size of step k + 1.
+    # Durmus et al. 2016, equation 6: draws of step k are weighted by the step size of step k + 1.
     shift = 1 if name in PAIRS else 0
     for i in range(3):
         state = advance(state)

@@ -1,4 +1,4 @@
-"""A Gaussian model whose laws the results are checked against."""
+"""A Gaussian model whose distributions the results are checked against."""
 
 from functools import cache, partial
 from typing import Any

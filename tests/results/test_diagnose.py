@@ -116,7 +116,7 @@ def test_the_same_run_with_large_enough_minibatches_passes():
 
 
 def test_theory_and_measurement_agree_on_an_inflated_posterior():
-    """Plain gradients: the exact law, theory with measured noise, and Stein's identity."""
+    """Plain gradients: the exact distribution, theory with measured noise, and Stein's identity."""
     h = 0.03
     found = diagnose(at_mode(SGHMCSplit, h, friction=FRICTION, num_steps=10))
     noise = EXACT.noise(BATCH)
