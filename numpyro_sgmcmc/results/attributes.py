@@ -45,10 +45,13 @@ def run_attributes(run: Run) -> dict[str, Any]:
 
 
 def _extrapolation(run: Run) -> dict[str, Any]:
-    """Return the number of walkers and their coefficients, the finest first."""
+    """Return the number of walkers and their coefficients, the finest first, as "2, -1"."""
     if run.kernel.levels == 1:
         return {}
-    return {"levels": run.kernel.levels, "extrapolation": list(run.coefficients)}
+    return {
+        "levels": run.kernel.levels,
+        "extrapolation": ", ".join(f"{factor:.17g}" for factor in run.coefficients),
+    }
 
 
 def _parts(run: Run) -> dict[str, Any]:

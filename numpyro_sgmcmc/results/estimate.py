@@ -92,8 +92,9 @@ def coefficients(data: Any) -> dict[str, float]:
     coarser = [name for name in COARSER if name in group_names(data)]
     chosen = attributes_of(data).get("extrapolation")
     if chosen is None:
-        chosen = walker_coefficients(1 + len(coarser), (1, 2))
-    finest, *others = (float(value) for value in chosen)
+        finest, *others = walker_coefficients(1 + len(coarser), (1, 2))
+    else:
+        finest, *others = (float(factor) for factor in chosen.split(","))
     fine = dict.fromkeys(("posterior", "posterior_halfway"), finest / 2)
     return fine | dict(zip(coarser, others, strict=True))
 
