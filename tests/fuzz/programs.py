@@ -172,9 +172,7 @@ PROGRAMS = {
     ),
     "SGHMCSplit, one chain": _momentum(SGHMCSplit, problems.logistic(), 30, chains=1, draws=6_000),
     "SGHMCSplit, anchored": _momentum(SGHMCSplit, problems.logistic(), 15, gradient=FixedPoint()),
-    "SGHMCSplit, 320 coordinates": _momentum(
-        SGHMCSplit, _normal(320), friction=5.0, steps=2, draws=500
-    ),
+    "SGHMCSplit, 320 coordinates": _momentum(SGHMCSplit, _normal(320), steps=10, draws=500),
     "SGMCMC": _momentum(_composed, problems.gaussian_rows(4), 15, friction=10.0),
     "SGNHT": _momentum(SGNHT, problems.gaussian_rows(2), 15, friction=5.0),
     "SGRRLD": _langevin(SGRRLD, problems.synthetic(1, kinds=_UNEVEN)),
