@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test lint format bench papers calibration docs clean
+.PHONY: help install demo test fuzz lint format bench papers calibration docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,11 +53,14 @@ test: install ## run the tests
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
-	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) $(TESTS) -m "not slow and not papers and not long"
+	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) $(TESTS) -m "not slow and not papers and not long and not fuzz"
 	@$(PYTEST) $(TESTS) -m slow || test $$? -eq 5 # folders without slow tests are fine
 else
 	@$(PYTEST) $(ARGS)
 endif
+
+fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
+	@$(PYTEST) tests/fuzz -m fuzz
 
 lint: install ## check style, format, types and the direction of imports
 	@$(BIN)/ruff check

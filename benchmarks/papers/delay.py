@@ -1,6 +1,7 @@
 """A deterministic delay of any gradient estimator: what asynchronous workers do to a sampler."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import jax
@@ -20,6 +21,7 @@ class Buffer(NamedTuple):
 
 
 @final
+@partial(jax.tree_util.register_dataclass, data_fields=["inner"], meta_fields=["delay"])
 @dataclass(frozen=True)
 class Delayed(AbstractGradient):
     """The estimate that `inner` gave `delay` transitions ago (papers/001, equation 3).

@@ -25,6 +25,7 @@ from benchmarks.papers.common import (
 from benchmarks.papers.p004_runs import make
 from benchmarks.papers.picture import label, legend, line, panels, points
 from benchmarks.papers.simulate import Runner
+from numpyro_sgmcmc.kernels.stepping import stepper_of
 
 METHODS = ("SGLD", "SGLDFP", "SGD")
 THEORY = {"SGLD": 2.0, "SGLDFP": 1.0, "SGD": 2.0}
@@ -69,7 +70,8 @@ def _measure(size: int, method: str, chains: int) -> Row:
 
 def _variance(runner: Runner, state: Any, key: jax.Array) -> jax.Array:
     """Return the variance of the kernel's own gradient estimate at a chain's position."""
-    stepper = runner.kernel.stepper(runner.args, {}, state.tuned)
+    kernel = runner.kernel
+    stepper = stepper_of(kernel.options, kernel.structure, runner.args, {}, state.tuned)
 
     def estimate(key: jax.Array) -> jax.Array:
         minibatch, _ = stepper.minibatch(key, state.i, state.minibatch)

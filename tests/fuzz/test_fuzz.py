@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.cases import CASES, NAMES, run_case, seeds_of, sound_case
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.fuzz
 
 SOUND = (
     "SGLD, untuned",
