@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.papers.common import parser, run
+from benchmarks.papers.command import parser, run
 
 FIGURES = sorted(path.stem for path in Path(__file__).parent.glob("p*_figure*.py"))
 

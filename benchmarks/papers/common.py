@@ -1,13 +1,10 @@
-"""What every figure's script shares: findings, tables, slopes, the command line."""
+"""What every figure's script shares: rows of a table, slopes, errors, files."""
 
-import argparse
 import csv
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -16,35 +13,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 OUTPUT = Path(__file__).parent / "output"
-Z = 4.0
-"""Largest deviation from an exact law, in Monte Carlo standard errors: 6e-5 a comparison."""
 
 Row = dict[str, Any]
-
-
-class Finding(NamedTuple):
-    """A claim of a paper, what was measured, and what holds exactly.
-
-    Attributes:
-        claim: the paper's.
-        measured: our figure.
-        exact: the exact law's figure.
-        holds: whether the exact law bears the claim out.
-        sound: whether the measurement agrees with the exact law, within `Z` standard errors.
-    """
-
-    claim: str
-    measured: str
-    exact: str
-    holds: bool
-    sound: bool
-
-    def __str__(self) -> str:
-        """Return the line that is printed."""
-        verdict = "agrees" if self.holds else "DISAGREES with the paper"
-        if not self.sound:
-            verdict += ", but our measurement is off the exact law"
-        return f"{self.claim} | measured {self.measured} | exact {self.exact} | {verdict}"
 
 
 def mean_and_error(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -61,9 +31,12 @@ def slope(x: np.ndarray, y: np.ndarray, error: np.ndarray) -> tuple[float, float
     return float(np.sum(weight * centred * ly) / information), float(information**-0.5)
 
 
-def worst_score(rows: Sequence[Row]) -> float:
+def worst_score(
+    rows: Sequence[Row], name: str = "measured", exact: str = "exact", error: str = "error"
+) -> float:
     """Return the largest |measured - exact| in standard errors."""
-    return max(abs(row["measured"] - row["exact"]) / row["error"] for row in rows)
+    # NumPy's maximum of numbers one of which is nan is nan, and nan agrees with nothing.
+    return float(np.max([abs(row[name] - row[exact]) / row[error] for row in rows]))
 
 
 def select(rows: Sequence[Row], **wanted: Any) -> list[Row]:
@@ -99,31 +72,3 @@ def load(name: str) -> list[Row]:
 
     with (OUTPUT / f"{name}.csv").open(newline="") as file:
         return [{key: parsed(text) for key, text in row.items()} for row in csv.DictReader(file)]
-
-
-def run(module: ModuleType, options: argparse.Namespace) -> list[Finding]:
-    """Measure a figure or load it, write it unless it is a quick one, print its findings."""
-    # Run as a script, the module's name says nothing.
-    name = Path(str(module.__file__)).stem
-    begin = time.perf_counter()
-    rows = load(name) if options.redraw else module.measure(options.quick)
-    findings = module.findings(rows)
-    if not options.quick:
-        save(name, rows, module.draw(rows))
-    print(f"{name} ({time.perf_counter() - begin:.0f} s)", flush=True)
-    for finding in findings:
-        print(f"  {finding}", flush=True)
-    return findings
-
-
-def parser(description: str | None) -> argparse.ArgumentParser:
-    """Return the command line's options."""
-    options = argparse.ArgumentParser(description=description)
-    options.add_argument("--quick", action="store_true", help="few runs, nothing written")
-    options.add_argument("--redraw", action="store_true", help="from the tables, no runs")
-    return options
-
-
-def main(module: ModuleType) -> None:
-    """Run one figure from the command line."""
-    run(module, parser(module.__doc__).parse_args())

@@ -16,21 +16,6 @@ def decided(holds: bool | np.bool_, fails: bool | np.bool_) -> Verdict:
     return Verdict.FAILS if fails else Verdict.OPEN
 
 
-def order(claimed: float, slope: float, error: float) -> Verdict:
-    """Judge an integer order by a slope on logarithmic axes.
-
-    It holds where the claimed order is the nearest integer and both its neighbours are excluded; it
-    does not where another integer is nearer and the claimed one excluded. So a slope may differ
-    from the order by less than one half, as it does at finite step sizes.
-    """
-    away = abs(slope - claimed)
-    neighbours = min(abs(slope - claimed - 1), abs(slope - claimed + 1))
-    return decided(
-        away < 0.5 and neighbours > Z * error,
-        away > 0.5 and away > Z * error,
-    )
-
-
 def rate(claimed: float, slower: float, slope: float, error: float) -> Verdict:
     """Judge "falls at least as fast as L^claimed" against the slower rate of another theory.
 
@@ -60,6 +45,14 @@ def inside(value: float, error: float, low: float, high: float) -> Verdict:
         low < value - margin and value + margin < high,
         value + margin < low or value - margin > high,
     )
+
+
+def order(claimed: float, slope: float, error: float) -> Verdict:
+    """Judge an order by a slope on logarithmic axes, which may differ from it by one half.
+
+    At finite step sizes a slope differs from its limit; no other integer is that near.
+    """
+    return inside(slope, error, claimed - 0.5, claimed + 0.5)
 
 
 def tied(values: np.ndarray, errors: np.ndarray) -> np.ndarray:

@@ -24,7 +24,9 @@ class Buffer(NamedTuple):
 @partial(jax.tree_util.register_dataclass, data_fields=["inner"], meta_fields=["delay"])
 @dataclass(frozen=True)
 class Delayed(AbstractGradient):
-    """The estimate that `inner` gave `delay` transitions ago (papers/001, equation 3).
+    """The estimate that `inner` gave `delay` transitions ago.
+
+    Equation 3 of Chen et al. (2016), https://arxiv.org/abs/1610.06664.
 
     Biased: it belongs to an older position. The first `delay` transitions use the gradient of the
     whole data at the start.

@@ -19,7 +19,7 @@ def exact_errors(
     """
     post = setting()
     pull = h / post.variance
-    noise = h**2 * float(post.gradient_noise(batch).at_mode[0, 0])
+    noise = h**2 * float(post.gradient_noise(batch, replace=False).at_mode[0, 0])
     answer = {"r": np.ones(count + delay + 1), "g": np.zeros(count + delay + 1)}
     answer["g"][delay] = 1.0
     for values in answer.values():

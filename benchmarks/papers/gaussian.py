@@ -1,4 +1,6 @@
-"""papers/000's and 001's Gaussian model: x_i ~ N(theta, 1), theta ~ N(0, 1), N = 1,000, B = 10.
+"""Gaussian model of Chen et al. (2015, 2016): x_i ~ N(theta, 1), theta ~ N(0, 1).
+
+N = 1,000 rows, minibatches of B = 10.
 
 The test function is theta^2. U is quadratic and the gradient noise additive, so every kernel's
 law is exact: of the stationary chain, and of each step from a random start.
@@ -23,11 +25,19 @@ UNIT = np.eye(1)
 
 
 class Setting(NamedTuple):
-    """The posterior N(mean, variance), and the variance of the minibatch gradient."""
+    """The posterior N(mean, variance), and the minibatch gradient's noise.
+
+    Attributes:
+        mean: of the posterior.
+        variance: of the posterior.
+        noise: where the rows are drawn with replacement.
+        noise_of_subsets: where they are drawn without.
+    """
 
     mean: float
     variance: float
     noise: linear.Noise
+    noise_of_subsets: linear.Noise
 
     @property
     def hessian(self) -> np.ndarray:
@@ -39,9 +49,11 @@ class Setting(NamedTuple):
         """Return the posterior's mean of theta^2."""
         return self.mean**2 + self.variance
 
-    def gradient_noise(self, batch: int | None) -> linear.Noise:
+    def gradient_noise(self, batch: int | None, *, replace: bool = True) -> linear.Noise:
         """Return the noise of a minibatch's gradient, or none."""
-        return self.noise if batch else self.noise._replace(weight=0.0)
+        if batch is None:
+            return self.noise._replace(weight=0.0)
+        return self.noise if replace else self.noise_of_subsets
 
     def stationary_variance(self, recursion: Recursion, h: float, batch: int | None) -> float:
         """Return the position's; nan where the chain is unstable."""
@@ -62,7 +74,8 @@ def data() -> np.ndarray:
 def setting() -> Setting:
     """Return the exact posterior."""
     post = linear.posterior(np.ones((ROWS, 1, 1)), data()[:, None], np.ones(1))
-    return Setting(float(post.mode[0]), 1 / float(post.hessian[0, 0]), post.noise(BATCH))
+    noise = (post.noise(BATCH), post.noise(BATCH, replace=False))
+    return Setting(float(post.mode[0]), 1 / float(post.hessian[0, 0]), *noise)
 
 
 def kernel(dynamics: str, friction: float, batch: int | None, dial: Any) -> Any:

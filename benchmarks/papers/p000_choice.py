@@ -1,4 +1,4 @@
-"""Step sizes of papers/000's figure 3: chosen as there for L = 500, from the exact bias."""
+"""Step sizes of figure 3 of Chen, Ding and Carin (2015): of the least exact bias at L = 500."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""papers/004, figure 3: variance of the stochastic gradient against N, step size 1 / N.
+"""Brosse et al. (2018), figure 3: variance of the stochastic gradient against N, step size 1 / N.
 
 Synthetic rows of 10 covariates stand in for Covertype.
 """
@@ -12,32 +12,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.papers import logistic
-from benchmarks.papers.common import (
-    Finding,
-    Row,
-    Z,
-    column,
-    main,
-    mean_and_error,
-    select,
-    slope,
-)
+from benchmarks.papers.command import main
+from benchmarks.papers.common import Row, column, mean_and_error, select, slope, worst_score
+from benchmarks.papers.criteria import order
+from benchmarks.papers.finding import Finding
 from benchmarks.papers.p004_runs import make
 from benchmarks.papers.picture import label, legend, line, panels, points
 from benchmarks.papers.simulate import Runner
 from numpyro_sgmcmc.kernels.stepping import stepper_of
 
+TITLE = "Variance of the gradient"
+MEASURED = ("measured",)
 METHODS = ("SGLD", "SGLDFP", "SGD")
 THEORY = {"SGLD": 2.0, "SGLDFP": 1.0, "SGD": 2.0}
 COLUMNS = 10
 MINIBATCHES = 50
+CHAINS = 400
 
 
 def measure(quick: bool = False) -> list[Row]:
     """Return the variance, averaged over stationary draws and coordinates, for each N."""
     sizes = (1_000, 3_162) if quick else (1_000, 3_162, 10_000, 31_623, 100_000)
-    methods = ("SGLD",) if quick else METHODS
-    return [_measure(n, method, 200 if quick else 400) for n in sizes for method in methods]
+    methods = METHODS[:2] if quick else METHODS
+    return [_measure(n, method, 200 if quick else CHAINS) for n in sizes for method in methods]
 
 
 def _measure(size: int, method: str, chains: int) -> Row:
@@ -53,18 +50,23 @@ def _measure(size: int, method: str, chains: int) -> Row:
     start = np.tile(local.mode, (chains, 1))
     out = runner([1 / size], start=start, burn_in=200, blocks=1, length=1)
     keys = jax.random.split(jax.random.key(1), chains)
-    variances = np.asarray(jax.jit(jax.vmap(partial(_variance, runner)))(out.state, keys))
-    mean, error = mean_and_error(variances.astype(np.float64))
+    measured = np.asarray(jax.jit(jax.vmap(partial(_variance, runner)))(out.state, keys), float)
+    positions = out.positions[0][:, 0]
+    anchor = local.mode if method == "SGLDFP" else None
+    exact = logistic.gradient_noise(x, y, positions, anchor).trace(axis1=1, axis2=2) / COLUMNS
+    mean, error = mean_and_error(measured)
     noise = local.noise(method)
     law = local.covariance(1 / size, noise, 0.0 if method == "SGD" else 1.0)
     spread = np.einsum("nij,jk,nik->i", noise.linear, law, noise.linear) / size
-    exact = np.diag(noise.at_mode) + noise.weight * spread
+    linear = np.diag(noise.at_mode) + noise.weight * spread
     return {
         "method": method,
         "N": size,
         "measured": float(mean),
         "error": float(error),
         "exact": float(exact.mean()),
+        "check_error": float(mean_and_error(measured - exact)[1]),
+        "linear": float(linear.mean()),
     }
 
 
@@ -86,24 +88,46 @@ def _variance(runner: Runner, state: Any, key: jax.Array) -> jax.Array:
 
 def findings(rows: list[Row]) -> list[Finding]:
     """Compare slopes."""
+    return [_slope(rows, method) for method in METHODS if select(rows, method=method)]
+
+
+def _slope(rows: list[Row], method: str) -> Finding:
+    mine = select(rows, method=method)
+    size, error = column(mine, "N"), column(mine, "error")
+    measured, spread = slope(size, column(mine, "measured"), error)
+    exact, _ = slope(size, column(mine, "exact"), error)
+    return Finding(
+        f"variance of {method}'s gradient has slope {THEORY[method]:.0f} in N",
+        f"{measured:.3f} ± {spread:.3f}",
+        f"{exact:.3f}",
+        order(THEORY[method], measured, spread),
+        worst_score(mine, error="check_error"),
+    )
+
+
+def setting(rows: list[Row]) -> list[str]:
+    """Return what was run."""
+    sizes = sorted({row["N"] for row in rows})
+    return [
+        f"Ours: {COLUMNS} synthetic covariates, as Covertype cannot be had here; N ="
+        f" {', '.join(f'{n:,}' for n in sizes)}, step size 1 / N, {CHAINS} chains of 200 steps"
+        f" from the mode, {MINIBATCHES} minibatches of {logistic.BATCH} at the end of each. The"
+        " paper: N = 10³, 10⁴, 10⁵ rows of Covertype; its minibatch size is not given. The"
+        " exact variance is that over all rows at the chains' own positions.",
+    ]
+
+
+def remarks(rows: list[Row]) -> list[str]:
+    """Return what else the numbers show."""
     found = []
     for method in METHODS:
         mine = select(rows, method=method)
-        if not mine:
-            continue
-        size, error = column(mine, "N"), column(mine, "error")
-        measured, spread = slope(size, column(mine, "measured"), error)
-        exact, _ = slope(size, column(mine, "exact"), error)
-        found.append(
-            Finding(
-                f"variance of {method}'s gradient has slope {THEORY[method]:.0f} in N",
-                f"{measured:.3f} ± {spread:.3f}",
-                f"{exact:.3f}",
-                abs(exact - THEORY[method]) < 0.15,
-                abs(measured - exact) < Z * spread,
-            )
-        )
-    return found
+        away = [row["linear"] / row["exact"] - 1 for row in mine]
+        found.append(f"{min(away):+.1%} to {max(away):+.1%} ({method})")
+    return [
+        "Gradients taken as linear about the mode, the lines of the picture, give a variance that"
+        f" differs from the exact one by {', '.join(found)}.",
+    ]
 
 
 def draw(rows: list[Row]) -> Any:
@@ -113,9 +137,9 @@ def draw(rows: list[Row]) -> Any:
         mine = select(rows, method=method)
         size, error = column(mine, "N"), column(mine, "error")
         points(axis, size, column(mine, "measured"), error, number, method)
-        line(axis, size, column(mine, "exact"), number)
+        line(axis, size, column(mine, "linear"), number)
     label(axis, "", "rows N", "variance of a gradient's coordinate")
-    legend(figure, axis, 4, "exact, gradients linear about the mode")
+    legend(figure, axis, 4, "gradients linear about the mode")
     return figure
 
 

@@ -1,4 +1,8 @@
-"""papers/003's linear model: x_n ~ N(a_n' theta, 1), theta ~ N(0, 10 I), a_n ~ N(0, I / 2)."""
+"""Linear model of Durmus et al. (2016): x_n ~ N(a_n' theta, 1), theta ~ N(0, 10 I).
+
+The rows a_n are drawn from N(0, I / 2). Minibatches are subsets of the rows, drawn without
+replacement, as in the paper (its equation 3).
+"""
 
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -10,11 +14,13 @@ import numpyro
 import numpyro.distributions as dist
 
 from benchmarks.papers.simulate import Runner
+from benchmarks.papers.subsets import Subset
 from numpyro_sgmcmc import SGHMC, SGLD, SGRRHMC, SGRRLD, SGHMCSplit
 from tests.oracles.linear import Noise
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 
 ROWS, BATCH = 1_000, 100
+MINIBATCH = Subset(low=25)
 PRIOR_VARIANCE = 10.0
 FRICTION = 30.0
 """The paper does not give SGHMC's friction."""
@@ -36,7 +42,7 @@ def model(features: jax.Array, response: jax.Array) -> None:
         numpyro.sample("x", dist.Normal(features[index] @ theta, 1.0), obs=response[index])
 
 
-class Law(NamedTuple):
+class Posterior(NamedTuple):
     """The posterior N(mean, hessian^-1) and the minibatch gradient's noise, linear in theta."""
 
     mean: np.ndarray
@@ -70,25 +76,26 @@ def data(dimension: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @cache
-def law(dimension: int) -> Law:
+def posterior(dimension: int) -> Posterior:
     """Return the exact posterior and gradient noise."""
     features, response = data(dimension)
     outer = np.einsum("ni,nj->nij", features, features)
     hessian = outer.sum(0) + np.eye(dimension) / PRIOR_VARIANCE
     mean = np.linalg.solve(hessian, features.T @ response)
     gradients = ROWS * features * (features @ mean - response)[:, None]
-    noise = Noise(gradients - gradients.mean(0), ROWS * outer - outer.sum(0), 1 / BATCH)
-    return Law(mean, hessian, noise)
+    weight = (ROWS - BATCH) / (ROWS - 1) / BATCH  # without replacement
+    noise = Noise(gradients - gradients.mean(0), ROWS * outer - outer.sum(0), weight)
+    return Posterior(mean, hessian, noise)
 
 
 @cache
 def runner(method: str, dimension: int) -> Runner:
     """Return a runner whose statistic estimates E (theta - mean)(theta - mean)', flat.
 
-    Richardson-Romberg's is the combination of its walkers (papers/003, equation 6).
+    Richardson-Romberg's is the combination of its walkers (equation 6 of the paper).
     """
     features, response = data(dimension)
-    mean = jnp.asarray(law(dimension).mean, jnp.float32)
+    mean = jnp.asarray(posterior(dimension).mean, jnp.float32)
 
     def square(z: dict[str, jax.Array]) -> jax.Array:
         away = z["theta"] - mean
@@ -102,7 +109,11 @@ def runner(method: str, dimension: int) -> Runner:
     build, dynamics = KERNELS[method]
     options = {} if dynamics == "langevin" else {"friction": FRICTION}
     args = (jnp.asarray(features, jnp.float32), jnp.asarray(response, jnp.float32))
-    return Runner(lambda dial: build(model, dial, **options), args, statistic)
+
+    def make(dial: Any) -> Any:
+        return build(model, dial, minibatch=MINIBATCH, **options)
+
+    return Runner(make, args, statistic)
 
 
 def random_start(method: str, dimension: int, chains: int) -> np.ndarray:
@@ -124,7 +135,7 @@ def expected_second_moment(method: str, h: float, burn_in: int, steps: int) -> f
 
 
 def _expected(method: str, h: float, burn_in: int, steps: int) -> float:
-    post = law(1)
+    post = posterior(1)
     recursion = DYNAMICS[KERNELS[method][1]](h, np.eye(1), FRICTION)
     move = recursion.transition(post.hessian)
     size = len(move)

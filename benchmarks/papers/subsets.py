@@ -6,7 +6,7 @@ from typing import Any, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.cpu import threefry
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.types import Indices, Plate
 
@@ -44,7 +44,7 @@ class Subset(AbstractMinibatch):
         low, high = self.low, size // self.low
         if low * high != size:
             raise ValueError(f"Expected a factor of {size} rows; got {low}.")
-        keys = threefry.bits(key, (ROUNDS,))
+        keys = random.bits(key, (ROUNDS,))
         place = jnp.arange(batch, dtype=jnp.uint32)
         left, right = place % low, place // low
         for count in range(0, ROUNDS, 2):

@@ -1,0 +1,43 @@
+"""The command line of the figures: measure or load, write, print."""
+
+import argparse
+import time
+from pathlib import Path
+from types import ModuleType
+
+from benchmarks.papers.common import load, save
+from benchmarks.papers.finding import Finding
+from benchmarks.papers.page import update
+
+
+def run(module: ModuleType, options: argparse.Namespace) -> list[Finding]:
+    """Measure a figure or load it, write it unless it is a quick one, print its findings.
+
+    What is written is its table and its picture in `output/`, and its part of `docs/papers.md`.
+    """
+    # Run as a script, the module's name says nothing.
+    name = Path(str(module.__file__)).stem
+    begin = time.perf_counter()
+    rows = load(name) if options.redraw else module.measure(options.quick)
+    if not options.quick:
+        save(name, rows, module.draw(rows))
+        rows = load(name)  # the page is made from the table's digits
+        update(name, module, rows)
+    findings = module.findings(rows)
+    print(f"{name} ({time.perf_counter() - begin:.0f} s)", flush=True)
+    for finding in findings:
+        print(f"  {finding}", flush=True)
+    return findings
+
+
+def parser(description: str | None) -> argparse.ArgumentParser:
+    """Return the command line's options."""
+    options = argparse.ArgumentParser(description=description)
+    options.add_argument("--quick", action="store_true", help="few runs, nothing written")
+    options.add_argument("--redraw", action="store_true", help="from the tables, no runs")
+    return options
+
+
+def main(module: ModuleType) -> None:
+    """Run one figure from the command line."""
+    run(module, parser(module.__doc__).parse_args())
