@@ -234,11 +234,10 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
     h V / 2) whatever the dynamics. Where gradients are exact, because the model has no subsampled
     plate and its density is not random, they follow the dynamics' own bias:
 
-    | dynamics | bias | two levels | three levels |
-    |---|---|---|---|
-    | `Langevin`, or any with gradient noise | h, h^2 | 2, -1 | 8/3, -2, 1/3 |
-    | `Hamiltonian` (semi-implicit Euler) | h^2, h^3 | 4/3, -1/3 | 32/21, -12/21, 1/21 |
-    | `Splitting`, `NoseHoover` | h^2, h^4 | 4/3, -1/3 | 64/45, -20/45, 1/45 |
+    - `Langevin`, or any dynamics with gradient noise (bias h, h^2): 2, -1, and with three
+      levels 8/3, -2, 1/3;
+    - `Hamiltonian`, semi-implicit Euler (bias h^2, h^3): 4/3, -1/3, and 32/21, -12/21, 1/21;
+    - `Splitting` and `NoseHoover` (bias h^2, h^4): 4/3, -1/3, and 64/45, -20/45, 1/45.
 
     With gradient noise, 2 and -1 turn a second-order bias of c h^2 into -c h^2 / 2 at two levels.
 
