@@ -1,6 +1,7 @@
 """One-time work before a run: locate the posterior, measure its scale, choose the settings."""
 
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.coupling import groups_of, rescaled
 from numpyro_sgmcmc.preparation.first import first_states
 from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.options import Options
@@ -23,8 +24,10 @@ __all__ = [
     "View",
     "curvatures",
     "first_states",
+    "groups_of",
     "is_traced",
     "measured_noise",
     "prepare",
+    "rescaled",
     "warn_about_dropped_sites",
 ]

@@ -1,6 +1,7 @@
 """Curvature of densities with kinks, where the Hessian is zero almost everywhere."""
 
 from math import log, sqrt
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -8,37 +9,76 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
-from numpyro_sgmcmc.preparation.measure import Curvature, curvature_at, power_iteration
+from numpyro_sgmcmc.preparation.measure import (
+    Curvature,
+    curvature_at,
+    power_iteration,
+    trace_variation,
+)
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import CHANCE_OF_KINKS
+from numpyro_sgmcmc.preparation.thresholds import CHANCE_OF_KINKS, CURVATURE_POINTS
+
+
+class Typical(NamedTuple):
+    """Curvature at draws of the posterior, in a preconditioner's coordinates.
+
+    Attributes:
+        largest: the largest eigenvalue of S' H S at any of the draws.
+        mean: the mean eigenvalue.
+        variation: standard deviation of tr(S' H S) over the draws.
+    """
+
+    largest: jax.Array
+    mean: jax.Array
+    variation: jax.Array
 
 
 def typical_curvature(
     target: Target, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
-) -> Curvature:
-    """Return the largest curvature at any of some draws of the posterior, and the mean one.
+) -> Typical:
+    """Return the curvature at draws of the posterior, (points, d).
 
     Integration by parts gives E|S' grad U|^2 = E tr(S' H S) for a smooth U. Where U has kinks
     (Laplace densities, rectifiers) the Hessian misses the curvature in them. Where squared
     gradients are larger than chance allows, curvatures are those of secants: differences of
     gradients one standard deviation to either side.
     """
-    inputs = preconditioner, points, key
+    some = _some(points)
+    inputs = preconditioner, some, key
     found = target.run(curvature_at, *inputs, optimise=False)
-    square = target.run(squared_gradient, *inputs, optimise=False)
-    kinked = has_kinks(found, square, points.size)
+    square, variation = target.run(_further, *inputs, points, optimise=False)
+    kinked = has_kinks(found, square, some.size)
     if not isinstance(kinked, Tracer) and not bool(kinked):
-        return found
+        return Typical(found.largest, found.mean, variation)
     mended = target.run(secant_curvature, *inputs, found, square, optimise=False)
-    return jax.tree.map(lambda a, b: jnp.where(kinked, a, b), mended, found)
+    largest, mean = (jnp.where(kinked, a, b) for a, b in zip(mended, found, strict=True))
+    return Typical(largest, mean, variation)
 
 
 def compile_ahead(
-    target: Target, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
+    target: Target, preconditioner: AbstractLinearMap, points: jax.ShapeDtypeStruct, key: jax.Array
 ) -> None:
     """Begin to compile what `typical_curvature` runs for a smooth density."""
-    target.ahead(curvature_at, preconditioner, points, key, optimise=False)
-    target.ahead(squared_gradient, preconditioner, points, key, optimise=False)
+    some = jax.eval_shape(_some, points)
+    target.ahead(curvature_at, preconditioner, some, key, optimise=False)
+    target.ahead(_further, preconditioner, some, key, points, optimise=False)
+
+
+def _some(points: jax.Array) -> jax.Array:
+    return points[:: max(1, len(points) // CURVATURE_POINTS)]
+
+
+def _further(
+    view: View,
+    preconditioner: AbstractLinearMap,
+    some: jax.Array,
+    key: jax.Array,
+    points: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    square = squared_gradient(view, preconditioner, some, key)
+    return square, trace_variation(
+        view, preconditioner, points, random.fold_in(key, jnp.ones((), jnp.uint32))
+    )
 
 
 def squared_gradient(

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.preparation.measure import Curvature
+from numpyro_sgmcmc.preparation.kinks import Typical
+from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import FRICTION, TOLERANCE
 
 
@@ -28,40 +29,78 @@ class Limits(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The values of `Adaptation` that follow from the limits."""
+    """The values of `Adaptation` that follow from the limits.
+
+    Attributes:
+        largest_noise: the largest variance that gradient noise may have at this step size, as a
+            share of the largest that was measured; at most 1.
+    """
 
     step_size: jax.Array
     share: jax.Array
     relaxation_steps: jax.Array
     batch_factor: jax.Array
+    largest_noise: jax.Array
 
 
 # Compiled as a whole, because compiling each scalar operation alone takes longer.
 @partial(jax.jit, static_argnames=("dimension", "temperature"))
 def limits_of(
-    dynamics: Any, curvature: Curvature, noise: jax.Array, dimension: int, temperature: float
+    dynamics: Any, curvature: Typical, noise: jax.Array, dimension: int, temperature: float
 ) -> Limits:
-    """Return the limits that curvature and gradient noise set, and dynamics with a friction."""
+    """Return the limits that curvature and gradient noise set, and dynamics with a friction.
+
+    The stationary density of a scheme of second order is that of U + c h^2 tr H / 8 + ..., with H
+    in the preconditioner's coordinates. By the inequality of Cauchy and Schwarz this moves the mean
+    of any function by at most h^2 sd(tr H) / 8 of its standard deviations. In a hierarchical model
+    the curvatures of all effects depend on one scale, so that their small errors add up to a large
+    one of the scale. sd(tr H) therefore limits h as a curvature does: half of the tolerance of a
+    variance is then left to a mean, 0.05 standard deviations.
+    """
     friction = suggested_friction(curvature.largest, curvature.mean, dimension)
     dynamics = dynamics.with_friction(friction)
     if dynamics.has_friction:
         dynamics = replace(dynamics, friction=jnp.asarray(dynamics.friction, noise.dtype))
     heat = dynamics.heating(noise, 1.0)
     heat = heat / temperature if temperature > 0 else jnp.zeros_like(heat)
-    smooth = dynamics.largest_step_size(curvature.largest, TOLERANCE / 2)
+    stiffest = jnp.maximum(curvature.largest, curvature.variation)
+    smooth = dynamics.largest_step_size(stiffest, TOLERANCE / 2)
     return Limits(dynamics, heat, smooth, smooth * heat)
 
 
-@jax.jit
-def choose(limits: Limits, most: Any, caution: Any, slowest: jax.Array) -> Chosen:
-    """Return `caution` times the largest step size whose share of heating is at most `most`."""
-    quiet = most / jnp.maximum(limits.unit_heat, jnp.finfo(limits.unit_heat.dtype).tiny)
-    h = caution * jnp.minimum(limits.smooth, quiet)
+@partial(jax.jit, static_argnames="can_slow")
+def choose(
+    limits: Limits, noise: Noise, most: Any, caution: Any, slowest: Any, can_slow: bool
+) -> Chosen:
+    """Return the largest step size, times `caution`, that the limits allow.
+
+    Args:
+        limits: what limits the step size.
+        noise: what was measured of gradient noise.
+        most: the largest share of heating that is allowed.
+        caution: factor of the step size; below 1 if larger step sizes have diverged.
+        slowest: the smallest curvature.
+        can_slow: whether directions of more than typical noise are slowed down instead of the step
+            size being reduced for all. Noise of unknown direction, the residual, may then heat by
+            half of the tolerance.
+    """
+    tiny = jnp.finfo(limits.unit_heat.dtype).tiny
+    quiet = most / jnp.maximum(limits.unit_heat, tiny)
+    if not can_slow:
+        h = caution * jnp.minimum(limits.smooth, quiet)
+        largest_noise = jnp.ones_like(h)
+    else:
+        typical = most / jnp.maximum(limits.unit_heat * noise.typical / noise.largest, tiny)
+        residual = limits.unit_heat * noise.residual / noise.largest
+        unknown = TOLERANCE / 2 / jnp.maximum(residual, tiny)
+        h = caution * jnp.minimum(limits.smooth, jnp.minimum(typical, unknown))
+        largest_noise = jnp.minimum(quiet / h, 1.0)
     return Chosen(
         step_size=h,
-        share=h * limits.unit_heat,
-        relaxation_steps=limits.dynamics.relaxation_steps(slowest, h),
+        share=h * limits.unit_heat * largest_noise,
+        relaxation_steps=limits.dynamics.relaxation_steps(slowest * largest_noise, h),
         batch_factor=jnp.maximum(limits.smooth / quiet, 1.0),
+        largest_noise=largest_noise,
     )
 
 

@@ -1,4 +1,4 @@
-"""Measurements of curvature and gradient noise, in a preconditioner's coordinates."""
+"""Measurements of curvature, in a preconditioner's coordinates."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,25 +6,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.correction import AbstractCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.target import View
-from numpyro_sgmcmc.preparation.thresholds import (
-    DENSE_NOISE,
-    NOISE_BATCH,
-    NOISE_DRAWS,
-    POWER_STEPS,
-    WIDE_NOISE_DRAWS,
-)
+from numpyro_sgmcmc.preparation.thresholds import POWER_STEPS
 
-
-class Noise(NamedTuple):
-    """Covariance V of S' g over minibatches: its largest eigenvalue, and a correction for it."""
-
-    largest: jax.Array
-    correction: AbstractCorrection
+NORMAL_QUARTILES = 1.349
+"""Distance between the quartiles of N(0, 1)."""
 
 
 class Curvature(NamedTuple):
@@ -87,48 +75,22 @@ def curvature_at(
     return Curvature(jnp.max(finite), jnp.mean(mean))
 
 
-def gradient_noise(
-    view: View,
-    gradient: AbstractGradient,
-    anchor: Anchor | None,
-    last_seen: jax.Array,
-    preconditioner: AbstractLinearMap,
-    points: jax.Array,
-    key: jax.Array,
-) -> Noise:
-    """Return the covariance of S' g over minibatches, averaged over the positions (points, d).
+def trace_variation(
+    view: View, preconditioner: AbstractLinearMap, points: jax.Array, key: jax.Array
+) -> jax.Array:
+    """Return the standard deviation of tr(S' H S) over the points, (points, d).
 
-    The covariance is dense up to 500 dimensions. Above, its diagonal is computed, and the largest
-    eigenvalue is that of the draws' Gram matrix. With few draws this eigenvalue is overestimated,
-    which makes the step size smaller. The estimator's state is that of a walker whose last position
-    was `last_seen`.
+    The trace is v' S' H S v for a vector v of random signs (Hutchinson's estimator). All points
+    share v and the rows, whose noise mostly cancels in their differences. The standard deviation is
+    computed from quartiles, because few points far out in a tail must not decide.
     """
-    dimension = points.shape[1]
-    is_dense = dimension <= DENSE_NOISE
-    each = max(2, (NOISE_DRAWS if is_dense else WIDE_NOISE_DRAWS) // len(points))
-    state = gradient.init(view, last_seen, anchor)
+    key_signs, key_rows = random.split(key)
+    rows = view.many_rows(key_rows)
+    signs = preconditioner.apply(random.signs(key_signs, points.shape[1:], points.dtype))
 
-    def centred(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        position, key = inputs
+    def trace(position: jax.Array) -> jax.Array:
+        return signs @ view.hessian_product_over(position, signs, rows)
 
-        def draw(key: jax.Array) -> jax.Array:
-            estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
-            return preconditioner.transpose(estimate.gradient)
-
-        draws = jax.lax.map(draw, random.split(key, each), batch_size=NOISE_BATCH)
-        return (draws - draws.mean(0)) / jnp.sqrt(len(points) * (each - 1.0))
-
-    inputs = (points, random.split(key, len(points)))
-    if is_dense:
-
-        def add(total: jax.Array, one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
-            draws = centred(one)
-            return total + draws.T @ draws, None
-
-        covariance, _ = jax.lax.scan(add, jnp.zeros((dimension, dimension), points.dtype), inputs)
-        variances, axes = jnp.linalg.eigh(covariance)
-        variances = jnp.maximum(variances, 0.0)
-        return Noise(variances[-1], DenseCorrection(variances, axes))
-    draws = jax.lax.map(centred, inputs).reshape(-1, dimension)
-    correction = DiagonalCorrection(jnp.sum(draws**2, axis=0))
-    return Noise(jnp.maximum(jnp.linalg.eigvalsh(draws @ draws.T)[-1], 0.0), correction)
+    found = jax.lax.map(trace, points)
+    low, high = jnp.nanpercentile(found, jnp.array([25.0, 75.0]))
+    return jnp.where(jnp.isfinite(high - low), (high - low) / NORMAL_QUARTILES, 0.0)

@@ -30,6 +30,15 @@ DENSE_COVARIANCE = 500
 DENSE_NOISE = 500
 """Up to this dimension the whole covariance of the gradient noise is formed."""
 
+FEW_PARAMETERS = 64
+"""Largest size of a site whose parameters are all treated as shared in high dimension."""
+
+SHARED_PARAMETERS = 128
+"""Largest number of shared parameters; their dense matrix then costs less than a gradient."""
+
+MOST_COLUMNS = 8
+"""An array of effects with more columns than this counts as one column."""
+
 MANY_NUMBERS = 100_000
 """From this dimension on the mean-field fit uses one draw at each step, because its noise averages
 over many coordinates."""
@@ -123,7 +132,13 @@ NOISE_DRAWS = 2_048
 """Minibatch gradients from which a dense covariance is estimated, to about 3 % relative error."""
 
 WIDE_NOISE_DRAWS = 128
-"""The same number in high dimension, where all gradients are kept in memory."""
+"""The smallest such number in high dimension, where all gradients are kept in memory."""
+
+WIDE_NOISE_NUMBERS = 2**23
+"""Entries of these gradients together: 2,048 gradients up to 4,096 dimensions."""
+
+NOISY_DIRECTIONS = 4
+"""Directions of largest noise that are examined in high dimension."""
 
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""

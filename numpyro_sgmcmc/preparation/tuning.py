@@ -11,16 +11,16 @@ from numpyro_sgmcmc.correction import AbstractCorrection, DiagonalCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.limits import choose, limits_of
-from numpyro_sgmcmc.preparation.measure import Curvature, Noise, gradient_noise
+from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
+from numpyro_sgmcmc.preparation.slowing import slowed
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
-    CURVATURE_POINTS,
     DENSE_NOISE,
     TOLERANCE,
 )
@@ -36,15 +36,18 @@ def choose_numbers(
     points: jax.Array,
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
-) -> Adaptation:
+) -> tuple[Adaptation, AbstractLinearMap]:
     """Choose a gradient estimator, the friction, and the largest step size within tolerance.
+
+    Directions in which gradient noise would limit the step size are slowed down, unless the user
+    gave the preconditioner. The map that is returned includes this.
 
     Args:
         target: the model bound to its data.
         key: key of the measurements.
         options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
-        preconditioner: the map that the kernel runs with.
+        preconditioner: the map of the coordinates in which all is measured.
         anchor: the fixed point of estimators that need one.
         points: positions typical of the posterior, (points, d).
         smallest_curvature: in the preconditioner's coordinates; None if it is not known.
@@ -52,64 +55,75 @@ def choose_numbers(
     """
     key_curvature, key_noise = random.keys_of(key, 2)
     temperature = options.temperature
-    some = points[:: max(1, len(points) // CURVATURE_POINTS)]
-    curvature, mean = typical_curvature(target, preconditioner, some, key_curvature)
+    curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
-        target, key_noise, gradients, preconditioner, anchor, points, curvature
+        target, key_noise, gradients, preconditioner, anchor, points, curvature.largest
     )
-    limits = limits_of(
-        options.dynamics, Curvature(curvature, mean), noise.largest, points.shape[1], temperature
-    )
-    correction = None
-    if target.minibatch.is_independent:
-        correction = _correction(options, noise, limits.share)
-    most = TOLERANCE / 2 if correction is None else CORRECTED_SHARE
-    slowest = mean if smallest_curvature is None else smallest_curvature
-    chosen = choose(limits, most, caution, slowest)
-    return Adaptation(
+    limits = limits_of(options.dynamics, curvature, noise.largest, points.shape[1], temperature)
+    kind = _kind(options, noise, limits.share) if target.minibatch.is_independent else None
+    most = TOLERANCE / 2 if kind is None else CORRECTED_SHARE
+    slowest = curvature.mean if smallest_curvature is None else smallest_curvature
+    can_slow = _can_slow(options, preconditioner, limits.share)
+    chosen = choose(limits, noise, most, caution, slowest, can_slow)
+    known, loudest = noise.correction, noise.largest
+    if can_slow and float(chosen.largest_noise) < 1:
+        loudest = chosen.largest_noise * noise.largest
+        preconditioner, known = slowed(preconditioner, noise.correction, loudest)
+    noise = noise._replace(largest=loudest, correction=known)
+    adaptation = Adaptation(
         gradient=gradient,
         step_size=chosen.step_size.astype(points.dtype),
         friction=limits.dynamics.friction,
-        curvature=curvature,
+        curvature=curvature.largest,
         smallest_curvature=smallest_curvature,
         noise=noise.largest,
         share=chosen.share,
-        correction=correction,
+        correction=None if kind is None else as_correction(kind, noise, temperature),
         relaxation_steps=chosen.relaxation_steps,
         batch_factor=chosen.batch_factor,
     )
+    return adaptation, preconditioner
+
+
+def _can_slow(options: Options, linear: AbstractLinearMap, share: jax.Array) -> bool:
+    """Return whether noisy directions may be slowed down: not in a map that the user gave."""
+    if options.preconditioner is not None or isinstance(share, Tracer):
+        return False
+    return isinstance(linear, Dense | Coupled) and float(share) > 0
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:
     """Return a correction of this kind for the measured noise.
 
-    A diagonal correction is the diagonal of the dense one if the noise is dense.
+    Args:
+        kind: "diagonal", "dense", or "measured" for all that is known of the noise.
+        noise: measured noise.
+        temperature: T.
 
     Raises:
         ValueError: if a dense correction was not measured because the dimension is too high.
     """
+    correction = noise.correction
     if kind == "diagonal":
-        return noise.correction.diagonal().at_temperature(temperature)
-    if noise.correction.axes is None:
+        return correction.diagonal().at_temperature(temperature)
+    if kind == "dense" and correction.dimension > DENSE_NOISE:
         raise ValueError(
             f"Expected at most {DENSE_NOISE} parameters with a dense noise correction;"
-            f' got {noise.correction.variances.size}. Use noise_correction="diagonal".'
+            f' got {correction.dimension}. Use noise_correction="diagonal".'
         )
-    return noise.correction.at_temperature(temperature)
+    return correction.at_temperature(temperature)
 
 
-def _correction(options: Options, noise: Noise, share: jax.Array) -> AbstractCorrection | None:
+def _kind(options: Options, noise: Noise, share: jax.Array) -> str | None:
     kind = options.noise_correction
     silent = not isinstance(share, Tracer) and float(noise.largest) == 0
     if kind is False or options.temperature == 0 or silent:
         return None
     if kind is None:
         needless = isinstance(share, Tracer) or float(share) <= TOLERANCE / 2
-        if needless or noise.correction.axes is None:
-            return None
-        kind = "dense"
+        return None if needless else "measured"
     assert isinstance(kind, str)
-    return as_correction(kind, noise, options.temperature)
+    return kind
 
 
 def _least_noisy(
@@ -123,7 +137,8 @@ def _least_noisy(
 ) -> tuple[AbstractGradient, Noise]:
     if not target.structure.plates and not target.structure.is_random:
         zero = jnp.zeros(points.shape[1], points.dtype)
-        return gradients[0], Noise(jnp.zeros_like(curvature), DiagonalCorrection(zero))
+        nothing = jnp.zeros_like(curvature)
+        return gradients[0], Noise(nothing, DiagonalCorrection(zero), nothing, nothing)
     best: tuple[AbstractGradient, Noise] | None = None
     for gradient in gradients:
         # All estimators share the key, so that they are compared on the same minibatches.

@@ -11,15 +11,16 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation import kinks
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.coupling import coupled
+from numpyro_sgmcmc.preparation.learning import updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
-    CURVATURE_POINTS,
     DENSE_COVARIANCE,
     MOST_TRANSITIONS,
     MOST_WINDOWS,
@@ -28,7 +29,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     WALKERS,
 )
 from numpyro_sgmcmc.preparation.tuning import choose_numbers, noise_program
-from numpyro_sgmcmc.preparation.windows import Window, updated
+from numpyro_sgmcmc.preparation.windows import Window
 from numpyro_sgmcmc.state import Tuned
 
 
@@ -59,10 +60,8 @@ def warm_up(
     dimension, temperature = approximation.centre.size, options.temperature
     given: Any = options.preconditioner
     is_known = approximation.spread.is_dense
-    if not is_known and dimension <= DENSE_COVARIANCE:
-        dense = Dense(jnp.diag(approximation.spread.scale))
-        approximation = approximation._replace(spread=dense)
-    linear = given or approximation.spread
+    if not is_known:
+        approximation = approximation._replace(spread=_with_directions(target, approximation))
     key_points, key_tune, key = random.keys_of(key, 3)
     draw, name = points_program(temperature)
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
@@ -72,27 +71,27 @@ def warm_up(
     if isinstance(approximation.centre, Tracer) or temperature == 0:
         lengths = []
 
-    def tuned_at(key: jax.Array, points: jax.Array) -> Adaptation:
+    def tuned_at(key: jax.Array, points: jax.Array) -> tuple[Adaptation, AbstractLinearMap]:
+        linear = given or approximation.spread
         slowest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
             target, key, options, gradients, linear, anchor, points, slowest, caution
         )
 
-    adaptation = tuned_at(key_tune, points)
+    adaptation, linear = tuned_at(key_tune, points)
     for length in lengths:
         key_window, key_tune, key = random.keys_of(key, 3)
         window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
         tuned = _tuned(adaptation, linear)
         seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)
         approximation, is_known = updated(approximation, seen, temperature), True
-        linear = given or approximation.spread
         if options.anchor is None:
             anchor = _moved(target, anchor, approximation.centre)
         if float(seen.diverging) > 0:
             caution /= 2
         positions = seen.last
         points = seen.snapshots.reshape(-1, dimension)
-        adaptation = tuned_at(key_tune, points)
+        adaptation, linear = tuned_at(key_tune, points)
     adaptation = adaptation._replace(windows=len(lengths))
     return Prepared(_tuned(adaptation, linear), anchor, approximation, adaptation)
 
@@ -125,7 +124,7 @@ def compile_ahead(
     draw, name = points_program(options.temperature)
     target.ahead(draw, approximation, key, name=name, optimise=False)
     linear: Any = options.preconditioner or approximation.spread
-    kinks.compile_ahead(target, linear, shape(CURVATURE_POINTS, *position.shape), key)
+    kinks.compile_ahead(target, linear, points, key)
     if target.structure.plates or target.structure.is_random:
         measure, name = noise_program(gradient)
         target.ahead(measure, anchor, linear, points, key, name=name)
@@ -171,6 +170,14 @@ def window_lengths(transitions: int) -> list[int]:
     return [transitions * 2**i // (2**count - 1) for i in range(count)]
 
 
+def _with_directions(target: Target, approximation: Approximation) -> AbstractLinearMap:
+    """Return the map of independent Gaussians as one that windows can learn a covariance with."""
+    centre, scale = approximation.centre, approximation.spread.scale
+    if centre.size <= DENSE_COVARIANCE:
+        return Dense(jnp.diag(scale))
+    return approximation.spread if isinstance(centre, Tracer) else coupled(target, centre, scale)
+
+
 def _moved(target: Target, anchor: Anchor, centre: jax.Array) -> Anchor:
     moved = anchor_at(target, centre)
     finite = np.isfinite(moved.potential_energy) and np.all(np.isfinite(moved.gradient))
@@ -189,10 +196,12 @@ def _tuned(adaptation: Adaptation, linear: AbstractLinearMap) -> Tuned:
 
 def _smallest(approximation: Approximation, linear: AbstractLinearMap) -> jax.Array | None:
     """Return the smallest curvature of the approximation in the coordinates of `linear`."""
-    if not approximation.spread.is_dense or isinstance(approximation.centre, Tracer):
+    if isinstance(approximation.centre, Tracer) or isinstance(approximation.spread, Diagonal):
         return None
     if linear is approximation.spread:
         return jnp.ones((), approximation.centre.dtype)
+    if not isinstance(approximation.spread, Dense):
+        return None
     factor = np.asarray(approximation.spread.factor, np.float64)
     hessian = jnp.asarray(np.linalg.inv(factor @ factor.T), approximation.centre.dtype)
     rows = jax.vmap(linear.transpose)(hessian)

@@ -2,18 +2,16 @@
 
 from dataclasses import dataclass
 from functools import partial
-from math import sqrt
 from typing import Any, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
-from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import BURN_IN, DENSE_COVARIANCE, SNAPSHOTS
@@ -29,7 +27,8 @@ class Seen(NamedTuple):
 
     Attributes:
         means: mean of y over the window for each walker, (walkers, d).
-        second: mean of y y' over walkers and window, (d, d), or of y^2, (d,), in high dimension.
+        second: mean over walkers and window of y y', (d, d). In high dimension, of y^2, (d,), or if
+            the map is coupled, of squares outside of its directions, (d,), and products in them.
         snapshots: positions z, (snapshots, walkers, d).
         last: the last positions z, (walkers, d).
         diverging: share of diverging transitions.
@@ -37,7 +36,7 @@ class Seen(NamedTuple):
     """
 
     means: jax.Array
-    second: jax.Array
+    second: Any
     snapshots: jax.Array
     last: jax.Array
     diverging: jax.Array
@@ -91,7 +90,7 @@ class Window:
         start: jax.Array,
         length: jax.Array,
     ) -> Seen:
-        walkers, dimension = start.shape
+        walkers = len(start)
         # One split for all keys, because random numbers take long to compile.
         keys_aux, keys_scheme, keys_steps = random.split(key, (3, walkers))
         dynamics = self.dynamics.with_friction(tuned.friction)
@@ -124,7 +123,7 @@ class Window:
 
         step = jax.vmap(step, in_axes=(0, 0, 0, 0, 0, None))
         burnt = length // BURN_IN
-        root = sqrt(self.temperature)
+        root = self.temperature**0.5
 
         def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
             position, aux, scheme, keys, means, second, snapshots, bad = carry
@@ -133,20 +132,20 @@ class Window:
             y = jax.vmap(whiten.apply)(position - centre) / root
             counts = (count >= burnt).astype(y.dtype)
             means = means + counts * y
-            square = y.T @ y if second.ndim == 2 else jnp.sum(y**2, axis=0)
             place = jnp.clip((count - burnt) * SNAPSHOTS // (length - burnt), 0, SNAPSHOTS - 1)
             snapshots = snapshots.at[place].set(position)
-            second = second + counts * square
+            square = _second_moments(whiten, y)
+            second = jax.tree.map(lambda total, one: total + counts * one, second, square)
             return position, aux, scheme, keys, means, second, snapshots, bad + back
 
-        is_dense = dimension <= DENSE_COVARIANCE
+        squares = jax.eval_shape(partial(_second_moments, whiten), start)
         carry = (
             start,
             first_aux,
             jax.vmap(partial(view.scheme.init, plates=view.plates))(keys_scheme),
             keys_steps,
             jnp.zeros_like(start),
-            jnp.zeros((dimension, dimension) if is_dense else dimension, start.dtype),
+            jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), squares),
             jnp.zeros((SNAPSHOTS, *start.shape), start.dtype),
             jnp.zeros(walkers, jnp.int32),
         )
@@ -154,7 +153,7 @@ class Window:
         counted = (length - burnt).astype(start.dtype)
         return Seen(
             means / counted,
-            second / (counted * walkers),
+            jax.tree.map(lambda total: total / (counted * walkers), second),
             snapshots,
             last,
             jnp.mean(bad / length),
@@ -162,38 +161,10 @@ class Window:
         )
 
 
-def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
-    """Return the approximation updated with the mean and covariance of a window's draws.
-
-    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
-    The weight of I is the share of the squared distance from I that sampling error explains (Ledoit
-    and Wolf 2004, with the effective number of draws).
-    """
-    means = np.asarray(seen.means, np.float64)
-    second = np.asarray(seen.second, np.float64)
-    mean = means.mean(0)
-    dense = second.ndim == 2
-    covariance = second - (np.outer(mean, mean) if dense else mean**2)
-    diagonal = np.diag(covariance) if dense else covariance
-    # Walkers that never moved or are not finite give no information.
-    if not (np.all(np.isfinite(covariance)) and np.all(diagonal > 0)):
-        return approximation
-    between = means.var(0, ddof=1).sum()
-    draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
-    draws = max(draws, 1.0)
-    eye = np.eye(len(mean)) if dense else np.ones(len(mean))
-    distance = np.sum((covariance - eye) ** 2)
-    error = (np.sum(covariance**2) + diagonal.sum() ** 2) / draws
-    error = error if dense else 2 * np.sum(covariance**2) / draws
-    kept = 1 - min(1.0, error / max(distance, 1e-30))
-    shrunk = kept * covariance + (1 - kept) * eye
-    dtype = approximation.centre.dtype
-    factor = jnp.asarray(np.linalg.cholesky(shrunk) if dense else np.sqrt(shrunk), dtype)
-    moved = sqrt(temperature) * approximation.spread.apply(jnp.asarray(mean, dtype))
-    return Approximation(approximation.centre + moved, _composed(approximation.spread, factor))
-
-
-def _composed(spread: AbstractLinearMap, factor: jax.Array) -> AbstractLinearMap:
-    if factor.ndim == 2:
-        return Dense(jax.vmap(spread.apply, in_axes=1, out_axes=1)(factor))
-    return Diagonal(spread.apply(factor))
+def _second_moments(whiten: AbstractLinearMap, y: jax.Array) -> Any:
+    """Return the sums over walkers that `Seen.second` is made of; y is (walkers, d)."""
+    if isinstance(whiten, Coupled):
+        inside = jax.vmap(whiten.subspace.coordinates)(y)
+        outside = y - jax.vmap(whiten.subspace.vector)(inside)
+        return jnp.sum(outside**2, axis=0), inside.T @ inside
+    return y.T @ y if y.shape[1] <= DENSE_COVARIANCE else jnp.sum(y**2, axis=0)

@@ -23,7 +23,7 @@ def noise_by_direction(run: Run, found: Diagnosis) -> dict[str, np.ndarray]:
     noise: Any = found.noise_covariance
     if noise is None or not run.options.minibatch.is_independent:
         return {}
-    variances = np.asarray(noise.variances, np.float64)
+    variances = noise.along(noise.axes)
     if not np.all(np.isfinite(variances)):
         return {}
     dynamics, correction = run.dynamics, run.tuned.correction

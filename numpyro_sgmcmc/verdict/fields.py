@@ -1,8 +1,15 @@
 """Vector fields along which Stein's identity speaks of one coordinate's moments."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+
+from numpyro_sgmcmc.preconditioner import Coupled
+from numpyro_sgmcmc.preparation import rescaled
+from numpyro_sgmcmc.subspace import Group, Subspace
+from numpyro_sgmcmc.verdict.thresholds import DRAWS_BY_DIMENSION
 
 
 class Fields(NamedTuple):
@@ -12,15 +19,24 @@ class Fields(NamedTuple):
     function of coordinate i alone, so that coordinate's moments are known without error.
 
     Attributes:
-        covariance: C, (d, d); None for the coordinates' own directions.
+        covariance: C, (d, d); None in high dimension.
         root: a square root of the draws' covariance, None likewise.
+        coupled: in high dimension a map S with C = S S'; None for the coordinates' own directions.
     """
 
-    covariance: np.ndarray | None
-    root: np.ndarray | None
+    covariance: np.ndarray | None = None
+    root: np.ndarray | None = None
+    coupled: Any = None
 
     def along(self, gradients: np.ndarray) -> np.ndarray:
-        """Return the derivatives along the fields, (n, d), from gradients (n, d)."""
+        """Return the derivatives along the fields, (n, k), from gradients (n, k), k >= d.
+
+        Columns beyond those of a coupled map are derivatives along further directions as they are.
+        """
+        if self.coupled is not None:
+            dimension = self.coupled.outer.size
+            moved = _coupled_derivatives(self.coupled, jnp.asarray(gradients[:, :dimension]))
+            return np.concatenate([np.asarray(moved, float), gradients[:, dimension:]], axis=1)
         if self.covariance is None:
             return gradients
         return gradients @ (self.covariance / np.diag(self.covariance))
@@ -58,3 +74,53 @@ def dense_fields(
         return Fields(covariance, root)
     half = root @ (axes / np.sqrt(curvatures))
     return Fields(half @ half.T, root)
+
+
+def coupled_fields(
+    groups: tuple[Group, ...], draws: np.ndarray, scale: np.ndarray, weights: np.ndarray
+) -> Fields:
+    """Return the fields of a covariance at O(d): scales, and a matrix for a few directions.
+
+    These are the coordinates' own directions where there are too few draws for the matrix.
+
+    Args:
+        groups: of the coordinates.
+        draws: about their mean, (n, d).
+        scale: their standard deviations, (d,).
+        weights: of the draws, (n,), with sum 1.
+    """
+    unit = jnp.asarray(scale)
+    subspace = Subspace.of(groups, 1 / unit)
+    if len(draws) < DRAWS_BY_DIMENSION * subspace.size:
+        return Fields()
+    inside, outside = _moments(subspace, jnp.asarray(draws), unit, jnp.asarray(weights))
+    matrix = np.asarray(inside, np.float64) + 1e-6 * np.eye(subspace.size)
+    share = np.asarray(subspace.diagonal_outside(jnp.ones_like(unit)), np.float64)
+    rest = np.where(share > 0, np.asarray(outside, np.float64) / np.where(share > 0, share, 1), 1.0)
+    plain = Coupled(unit, subspace, jnp.eye(subspace.size), jnp.ones_like(unit))
+    return Fields(coupled=rescaled(plain, np.sqrt(rest), np.linalg.cholesky(matrix)))
+
+
+@jax.jit
+def _moments(
+    subspace: Subspace, draws: jax.Array, unit: jax.Array, weights: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return second moments of standardised draws within the subspace, and outside of it."""
+
+    def add(total: Any, inputs: Any) -> tuple[Any, None]:
+        draw, weight = inputs
+        c = subspace.coordinates(draw / unit)
+        rest = draw / unit - subspace.vector(c)
+        return (total[0] + weight * jnp.outer(c, c), total[1] + weight * rest**2), None
+
+    nothing = jnp.zeros((subspace.size, subspace.size), unit.dtype), jnp.zeros_like(unit)
+    return jax.lax.scan(add, nothing, (draws, weights))[0]
+
+
+@jax.jit
+def _coupled_derivatives(coupled: Coupled, gradients: jax.Array) -> jax.Array:
+    subspace = coupled.subspace
+    ones = jnp.ones_like(coupled.outer)
+    inside = subspace.squares(jnp.sum(coupled.factor**2, axis=1))
+    variances = coupled.outer**2 * (subspace.diagonal_outside(ones) + inside)
+    return jax.vmap(lambda g: coupled.apply(coupled.transpose(g)))(gradients) / variances

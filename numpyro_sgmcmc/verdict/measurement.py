@@ -6,10 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.draws import gradients
-from numpyro_sgmcmc.verdict.fields import Fields, dense_fields
+from numpyro_sgmcmc.verdict.fields import Fields, coupled_fields, dense_fields
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     DENSE,
@@ -166,8 +167,12 @@ def _pairs(run: FinishedRun, samples: list[Sample]) -> list[tuple[Any, Sample]]:
 
 
 def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:
-    if not is_dense(run):
-        return Fields(None, None)
-    centred = (draws.reshape(len(weights), -1) - sample.mean) * np.sqrt(weights)[:, None]
-    own = weights[sample.places]
-    return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own / own.sum())
+    flat = draws.reshape(len(weights), -1) - sample.mean
+    if is_dense(run):
+        centred = flat * np.sqrt(weights)[:, None]
+        own = weights[sample.places]
+        return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own / own.sum())
+    structure = run.target.structure
+    dimension = structure.dimension  # there may be further directions
+    scale = sample.scale[:dimension]
+    return coupled_fields(groups_of(structure), flat[:, :dimension], scale, weights)

@@ -11,8 +11,8 @@ from numpyro_sgmcmc import SGHMC, SGLD, Dense, Diagonal, Identity, Plain, SGHMCS
 from numpyro_sgmcmc import UniformMinibatch as Uniform
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target, curvatures
-from numpyro_sgmcmc.preparation.measure import gradient_noise
 from numpyro_sgmcmc.preparation.mode import describe, find_mode
+from numpyro_sgmcmc.preparation.noise import gradient_noise
 from numpyro_sgmcmc.preparation.thresholds import TOLERANCE
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance

@@ -13,10 +13,11 @@ from numpyro_sgmcmc import Dense, Diagonal, FixedPoint, SGHMCSplit, Splitting, U
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Approximation, Target
 from numpyro_sgmcmc.preparation.approximation import is_sound, laplace, mean_field
+from numpyro_sgmcmc.preparation.learning import updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
 from numpyro_sgmcmc.preparation.mode import find_mode
 from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
-from numpyro_sgmcmc.preparation.windows import Seen, Window, updated
+from numpyro_sgmcmc.preparation.windows import Seen, Window
 from numpyro_sgmcmc.state import Tuned
 from tests.oracles import linear
 

@@ -1,0 +1,100 @@
+"""Coupled maps: the posterior's covariance at O(d) in high dimension.
+
+A model with many parameters often has a few that all rows share (intercepts, scales, coefficients)
+and long plates of effects. Given the former and the plates' means, effects are nearly independent.
+The slowest directions move a shared parameter against the mean of a plate. `Coupled` maps treat the
+shared parameters and these means together by a dense matrix, and the rest by scales.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Diagonal
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import (
+    FEW_PARAMETERS,
+    HESSIAN_COLUMNS,
+    MOST_COLUMNS,
+    SHARED_PARAMETERS,
+)
+from numpyro_sgmcmc.subspace import Group, Subspace
+
+
+def groups_of(structure: Structure) -> tuple[Group, ...]:
+    """Return the groups of a model's coordinates: shared parameters, and arrays of effects.
+
+    Sites of few parameters are shared, from the smallest on as long as there are few of them in
+    all. A larger site is an array of effects along its first axis, with a mean for each column.
+    """
+    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(structure.prototype)]
+    sizes = np.array([int(np.prod(shape)) for shape in shapes])
+    order = np.argsort(sizes, kind="stable")
+    total = np.empty_like(sizes)
+    total[order] = np.cumsum(sizes[order])
+    groups = []
+    for shape, size, so_far in zip(shapes, sizes.tolist(), total, strict=True):
+        if size <= FEW_PARAMETERS and so_far <= SHARED_PARAMETERS:
+            groups.append(Group(size, size))
+        else:
+            columns = int(np.prod(shape[1:]))
+            groups.append(Group(size, columns if columns <= MOST_COLUMNS else 1))
+    return tuple(groups)
+
+
+def coupled(target: Target, centre: jax.Array, scale: jax.Array) -> Coupled:
+    """Return the coupled map for an approximation by independent Gaussians, N(centre, scale^2).
+
+    The inverse of the Hessian at the centre, restricted to the directions, is their covariance.
+    """
+    subspace = Subspace.of(groups_of(target.structure), 1 / scale)
+    found = target.run(_restricted_hessian, centre, scale, subspace)
+    hessian = np.asarray(found, np.float64)
+    factor = np.eye(len(hessian))
+    if np.all(np.isfinite(hessian)):
+        values, axes = np.linalg.eigh((hessian + hessian.T) / 2)
+        # A direction without positive curvature keeps the scale of the independent Gaussians.
+        known = values > 1e-6 * np.abs(values).max()
+        factor = axes / np.sqrt(np.where(known, values, 1.0))
+    return Coupled(scale, subspace, jnp.asarray(factor, scale.dtype), jnp.ones_like(scale))
+
+
+def rescaled(spread: AbstractLinearMap, outside: np.ndarray, inside: Any) -> AbstractLinearMap:
+    """Return the map S K for K = diag(outside), and a matrix `inside` in the directions of S.
+
+    Args:
+        spread: S, diagonal or coupled, without inner scales.
+        outside: positive factors of coordinates, (d,).
+        inside: (r, r); None if S is diagonal.
+    """
+    if isinstance(spread, Diagonal):
+        return Diagonal(spread.scale * jnp.asarray(outside, spread.scale.dtype))
+    assert isinstance(spread, Coupled)
+    dtype, subspace = spread.outer.dtype, spread.subspace
+    # New scales also multiply the directions, which they should not.
+    mean = np.sqrt(np.asarray(subspace.means(jnp.asarray(outside**2, dtype)), np.float64))
+    factor = np.asarray(spread.factor, np.float64) @ inside / mean[:, None]
+    outer = spread.outer * jnp.asarray(outside, dtype)
+    return Coupled(outer, subspace, jnp.asarray(factor, dtype), spread.inner)
+
+
+def _restricted_hessian(
+    view: View, centre: jax.Array, scale: jax.Array, subspace: Subspace
+) -> jax.Array:
+    """Return P' D H D P at the centre, (r, r), in one pass over the data; D = diag(scale)."""
+
+    def product(minibatch: Any) -> jax.Array:
+        gradient = lambda z: jax.grad(view.potential)(z, minibatch)  # noqa: E731
+        _, pushforward = jax.linearize(gradient, centre)
+
+        def column(direction: jax.Array) -> jax.Array:
+            moved = pushforward(scale * subspace.vector(direction))
+            return subspace.coordinates(scale * moved)
+
+        basis = jnp.eye(subspace.size, dtype=centre.dtype)
+        return jax.lax.map(column, basis, batch_size=HESSIAN_COLUMNS)
+
+    return view.over(product)

@@ -1,0 +1,75 @@
+"""What a window's draws teach: an approximation with their mean and covariance."""
+
+from math import sqrt
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
+from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.coupling import rescaled
+from numpyro_sgmcmc.preparation.windows import Seen
+
+
+def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
+    """Return the approximation updated with the mean and covariance of a window's draws.
+
+    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
+    """
+    spread: AbstractLinearMap = approximation.spread
+    means = np.asarray(seen.means, np.float64)
+    mean = means.mean(0)
+    covariance, diagonal = _covariance(spread, seen.second, mean)
+    # Walkers that never moved or are not finite give no information.
+    if not all(np.all(np.isfinite(part)) for part in covariance) or not np.all(diagonal > 0):
+        return approximation
+    between = means.var(0, ddof=1).sum()
+    draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
+    shrunk = [_shrunk(part, max(draws, 1.0)) for part in covariance]
+    moved = sqrt(temperature) * spread.apply(jnp.asarray(mean, approximation.centre.dtype))
+    return Approximation(approximation.centre + moved, _composed(spread, shrunk))
+
+
+def _covariance(
+    spread: AbstractLinearMap, second: Any, mean: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the covariance in y: a matrix or a diagonal, or both; and variances, (d,)."""
+    if isinstance(spread, Coupled):
+        subspace, y = spread.subspace, jnp.asarray(mean, spread.outer.dtype)
+        inside = np.asarray(subspace.coordinates(y), np.float64)
+        outside = np.asarray(second[0], np.float64) - np.asarray(subspace.outside(y)) ** 2
+        share = np.asarray(subspace.diagonal_outside(jnp.ones_like(y)), np.float64)
+        outside = np.where(share > 0, outside / np.where(share > 0, share, 1.0), 1.0)
+        within = np.asarray(second[1], np.float64) - np.outer(inside, inside)
+        return [outside, within], outside
+    second = np.asarray(second, np.float64)
+    if second.ndim == 2:
+        covariance = second - np.outer(mean, mean)
+        return [covariance], np.diag(covariance)
+    return [second - mean**2], second - mean**2
+
+
+def _shrunk(covariance: np.ndarray, draws: float) -> np.ndarray:
+    """Return a covariance, or a diagonal, shrunk towards I.
+
+    The weight of I is the share of the squared distance from I that sampling error explains (Ledoit
+    and Wolf 2004, with the effective number of draws).
+    """
+    dense = covariance.ndim == 2
+    eye = np.eye(len(covariance)) if dense else np.ones(len(covariance))
+    distance = np.sum((covariance - eye) ** 2)
+    square = np.sum(covariance**2)
+    error = (square + np.trace(covariance) ** 2 if dense else 2 * square) / draws
+    kept = 1 - min(1.0, error / max(distance, 1e-30))
+    return kept * covariance + (1 - kept) * eye
+
+
+def _composed(spread: AbstractLinearMap, shrunk: list[np.ndarray]) -> AbstractLinearMap:
+    """Return the spread whose y has the given covariance in the coordinates of this one."""
+    if isinstance(spread, Dense):
+        factor = jnp.asarray(np.linalg.cholesky(shrunk[0]), spread.factor.dtype)
+        return Dense(jax.vmap(spread.apply, in_axes=1, out_axes=1)(factor))
+    inside = np.linalg.cholesky(shrunk[1]) if len(shrunk) > 1 else None
+    return rescaled(spread, np.sqrt(shrunk[0]), inside)

@@ -1,0 +1,127 @@
+"""Measurements of gradient noise, in a preconditioner's coordinates."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.correction import (
+    AbstractCorrection,
+    CoupledCorrection,
+    DenseCorrection,
+    DiagonalCorrection,
+)
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
+from numpyro_sgmcmc.preparation.target import View
+from numpyro_sgmcmc.preparation.thresholds import (
+    DENSE_NOISE,
+    NOISE_BATCH,
+    NOISE_DRAWS,
+    NOISY_DIRECTIONS,
+    WIDE_NOISE_DRAWS,
+    WIDE_NOISE_NUMBERS,
+)
+
+
+class Noise(NamedTuple):
+    """Covariance V of S' g over minibatches.
+
+    Attributes:
+        largest: its largest eigenvalue.
+        correction: V, or in high dimension as much of it as is measured.
+        residual: largest eigenvalue of what the correction leaves of V, 0 if that is nothing.
+        typical: the median of its variances.
+    """
+
+    largest: jax.Array
+    correction: AbstractCorrection
+    residual: jax.Array
+    typical: jax.Array
+
+
+def gradient_noise(
+    view: View,
+    gradient: AbstractGradient,
+    anchor: Anchor | None,
+    last_seen: jax.Array,
+    linear: AbstractLinearMap,
+    points: jax.Array,
+    key: jax.Array,
+) -> Noise:
+    """Return the covariance of S' g over minibatches, averaged over the positions (points, d).
+
+    The covariance is dense up to 500 dimensions. Above, it is measured along the coordinates and in
+    the directions of a `Coupled` preconditioner. The estimator's state is that of a walker whose
+    last position was `last_seen`.
+    """
+    dimension = points.shape[1]
+    is_dense = dimension <= DENSE_NOISE
+    count = NOISE_DRAWS
+    if not is_dense:
+        count = min(count, max(WIDE_NOISE_DRAWS, WIDE_NOISE_NUMBERS // dimension))
+    each = max(2, count // len(points))
+    state = gradient.init(view, last_seen, anchor)
+
+    def centred(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        position, key = inputs
+
+        def draw(key: jax.Array) -> jax.Array:
+            estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
+            return linear.transpose(estimate.gradient)
+
+        draws = jax.lax.map(draw, random.split(key, each), batch_size=NOISE_BATCH)
+        return (draws - draws.mean(0)) / jnp.sqrt(len(points) * (each - 1.0))
+
+    inputs = (points, random.split(key, len(points)))
+    if is_dense:
+
+        def add(total: jax.Array, one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
+            draws = centred(one)
+            return total + draws.T @ draws, None
+
+        covariance, _ = jax.lax.scan(add, jnp.zeros((dimension, dimension), points.dtype), inputs)
+        variances, axes = jnp.linalg.eigh(covariance)
+        variances = jnp.maximum(variances, 0.0)
+        zero = jnp.zeros((), points.dtype)
+        typical = jnp.median(variances)
+        return Noise(variances[-1], DenseCorrection(variances, axes), zero, typical)
+    return wide_noise(jax.lax.map(centred, inputs).reshape(-1, dimension), linear)
+
+
+def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
+    """Return the covariance of gradients, (n, d), whose matrix is too large to be formed.
+
+    The largest eigenvalue of a covariance from fewer draws than dimensions is too large by a factor
+    of about (1 + sqrt(d / n))^2. Therefore the noisiest directions are found with one half of the
+    draws, and the variances along them are measured with the other half.
+
+    Args:
+        draws: centred and scaled, so that V = draws' draws.
+        linear: the preconditioner in whose coordinates the gradients are.
+    """
+    correction: AbstractCorrection
+    if isinstance(linear, Coupled):
+        subspace = linear.subspace
+        within = jax.vmap(subspace.coordinates)(draws)
+        rest = draws - jax.vmap(subspace.vector)(within)
+        share = subspace.diagonal_outside(jnp.ones_like(draws[0]))
+        exists = share > 0
+        outside = jnp.where(exists, jnp.sum(rest**2, axis=0) / jnp.where(exists, share, 1.0), 0.0)
+        variances, axes = jnp.linalg.eigh(within.T @ within)
+        correction = CoupledCorrection(outside, subspace, jnp.maximum(variances, 0.0), axes)
+    else:
+        rest = draws
+        outside = jnp.sum(draws**2, axis=0)
+        correction = DiagonalCorrection(outside)
+    first, second = rest[::2], rest[1::2]
+    combinations = jnp.linalg.eigh(first @ first.T)[1][:, -NOISY_DIRECTIONS:]
+    directions = first.T @ combinations
+    length = jnp.linalg.norm(directions, axis=0)
+    directions = directions / jnp.where(length > 0, length, 1.0)
+    found = jnp.sum((second @ directions) ** 2, axis=0) * len(draws) / len(second)
+    described = outside @ directions**2
+    residual = jnp.maximum(jnp.max(found - described), 0.0)
+    typical = jnp.median(outside)
+    return Noise(jnp.maximum(correction.largest, jnp.max(found)), correction, residual, typical)
