@@ -15,6 +15,7 @@ from numpyro_sgmcmc.checks import check_callable, check_count, check_number
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.kernels.iteration import Iteration, fixed, repeated
 from numpyro_sgmcmc.kernels.memory import Memory, memory_of
 from numpyro_sgmcmc.kernels.options import as_schedule, checked_options
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
@@ -47,7 +48,11 @@ class AbstractKernel(NumPyroKernel, ABC):
         noise_correction: "diagonal" or "dense" reduces the injected noise by the measured gradient
             noise (see `correction`). None does so only if `step_size` is None and gradient noise
             would limit the step size. False never does.
-        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
+            if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
+            at least 0.3 independent ones.
+        max_num_steps: the largest number that the warm-up may choose. It is not used if `num_steps`
+            is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
 
@@ -70,7 +75,8 @@ class AbstractKernel(NumPyroKernel, ABC):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
-        num_steps: int = 1,
+        num_steps: int | None = None,
+        max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
         self.model = check_callable("model", model, "a NumPyro model, a function")
@@ -83,6 +89,7 @@ class AbstractKernel(NumPyroKernel, ABC):
             preconditioner=preconditioner,
             noise_correction=noise_correction,
             num_steps=num_steps,
+            max_num_steps=max_num_steps,
             init_strategy=init_strategy,
         )
 
@@ -111,6 +118,8 @@ class AbstractKernel(NumPyroKernel, ABC):
     ) -> Self:
         """Return a copy of this kernel with another step size, minibatch size or friction.
 
+        The copy takes one transition in an iteration unless this kernel was given a number.
+
         Args:
             step_size: h.
             sizes: minibatch sizes by plate name. None keeps the sizes of the model.
@@ -137,6 +146,7 @@ class AbstractKernel(NumPyroKernel, ABC):
             dynamics=dynamics,
             step_size=as_schedule(step_size),
             has_constant_step_size=True,
+            num_steps=options.num_steps or 1,
         )
         if sizes:
             counts = {n: check_count(f"sizes[{n!r}]", count) for n, count in sizes.items()}
@@ -153,7 +163,12 @@ class AbstractKernel(NumPyroKernel, ABC):
         return state._replace(gradient=renewed(*given, state, state.gradient, state.z))
 
     def _advance(
-        self, state: SGMCMCState, structure: Structure, args: tuple, kwargs: dict
+        self,
+        state: SGMCMCState,
+        structure: Structure,
+        args: tuple,
+        kwargs: dict,
+        chosen: Iteration | None,
     ) -> SGMCMCState:
         options = self._options
         stepper = stepper_of(options, structure, args, kwargs, state.tuned)
@@ -161,11 +176,9 @@ class AbstractKernel(NumPyroKernel, ABC):
         walker = start = Walker(position, state.aux, state.gradient, state.preconditioner)
         state = with_new_key(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
-        body = partial(_transition, stepper, options.num_steps)
-        if options.num_steps == 1:
-            state, walker = body(0, (state, walker))
-        else:
-            state, walker = jax.lax.fori_loop(0, options.num_steps, body, (state, walker))
+        before, steps = chosen or fixed(options, state.i)
+        body = partial(_transition, stepper, before)
+        state, walker = repeated(steps, body, (state, walker))
         unravel = structure.unravel
         sound = structure.can_be_constrained(unravel(walker.position), args, kwargs)
         walker = keep_if(sound, walker, start)
@@ -184,10 +197,10 @@ class AbstractKernel(NumPyroKernel, ABC):
 
 
 def _transition(
-    stepper: Stepper, num_steps: int, s: Any, carry: tuple[SGMCMCState, Walker]
+    stepper: Stepper, before: jax.Array, s: Any, carry: tuple[SGMCMCState, Walker]
 ) -> tuple[SGMCMCState, Walker]:
     state, walker = carry
-    count = state.i * num_steps + s
+    count = before + s
     key, key_noise, key_batch = random.split(state.rng_key, 3)
     step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
     minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)

@@ -24,6 +24,7 @@ def checked_options(
     preconditioner: Any,
     noise_correction: Any,
     num_steps: Any,
+    max_num_steps: Any,
     init_strategy: Any,
 ) -> Options:
     """Return a kernel's options.
@@ -54,11 +55,23 @@ def checked_options(
         minibatch=minibatch,
         preconditioner=preconditioner,
         noise_correction=noise_correction,
-        num_steps=check_count("num_steps", num_steps),
+        num_steps=fixed_steps(num_steps, schedule),
+        max_num_steps=check_count("max_num_steps", max_num_steps),
         init_strategy=check_callable(
             "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
         ),
     )
+
+
+def fixed_steps(num_steps: Any, schedule: Callable[[Any], Any] | None) -> int | None:
+    """Return the number of transitions in an iteration; None if the warm-up is to choose it.
+
+    Without a given number it is 1 if the step size is given, because the warm-up measures nothing
+    then.
+    """
+    if num_steps is not None:
+        return check_count("num_steps", num_steps)
+    return None if schedule is None else 1
 
 
 def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:

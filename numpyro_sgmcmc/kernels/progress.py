@@ -18,12 +18,17 @@ class Progress:
         self._words, self._until = "", 0.0
 
     def words(self, state: Any) -> str:
-        """Return step size and share of diverged iterations of this or a very recent state."""
+        """Return the numbers to show of this or a very recent state.
+
+        They are the step size, the transitions of an iteration if the warm-up chose their number,
+        and the share of diverged iterations.
+        """
         now = perf_counter()
         if now >= self._until:
-            numbers = state.step_size, state.num_diverging, state.i
-            step_size, diverged, count = jax.device_get(numbers)
+            numbers = state.step_size, state.num_diverging, state.i, state.tuned.pace
+            step_size, diverged, count, pace = jax.device_get(numbers)
             share = diverged / max(int(count), 1)
-            self._words = f"step size {step_size:.2e}, diverged {share:.1%}"
+            steps = "" if pace is None else f"{pace.num_steps:,} steps per draw, "
+            self._words = f"step size {step_size:.2e}, {steps}diverged {share:.1%}"
             self._until = perf_counter() + PERIOD
         return self._words

@@ -12,6 +12,7 @@ from numpyro.infer.mcmc import MCMCKernel
 from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc.kernels.chains import over_chains
+from numpyro_sgmcmc.kernels.iteration import Iteration
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.model import Structure, fingerprint
 from numpyro_sgmcmc.preparation import Adaptation, Options, Request, Target, first_states
@@ -48,8 +49,19 @@ class NumPyroKernel(MCMCKernel, ABC):
         """Return the state with its gradient estimators renewed if their period has ended."""
 
     @abstractmethod
-    def _advance(self, state: Any, structure: Structure, args: tuple, kwargs: dict) -> Any:
-        """Return the state of one chain after one iteration."""
+    def _advance(
+        self,
+        state: Any,
+        structure: Structure,
+        args: tuple,
+        kwargs: dict,
+        chosen: Iteration | None,
+    ) -> Any:
+        """Return the state of one chain after one iteration.
+
+        `chosen` tells the iteration's transitions, the same for all chains, if the warm-up chose
+        their number.
+        """
 
     def coefficients(self, structure: Structure) -> tuple[float, ...]:
         """Return each walker's coefficient in an estimate, the finest first; they sum to 1."""
@@ -61,9 +73,17 @@ class NumPyroKernel(MCMCKernel, ABC):
         return "z"
 
     @property
-    def num_steps(self) -> int:
-        """Number of transitions in one MCMC iteration, for the walker with the largest step."""
-        return self.options.num_steps
+    def num_steps(self) -> int | None:
+        """Number of transitions of a draw, for the walker with the largest step.
+
+        It is what the user or, in the latest run, the warm-up chose; None before a run if the
+        warm-up is to choose it.
+        """
+        latest = self.memory.latest
+        if self.options.num_steps is not None or latest is None:
+            return self.options.num_steps
+        assert latest.tuned.pace is not None
+        return int(latest.tuned.pace.num_steps)
 
     @property
     def adaptation(self) -> Adaptation | None:
@@ -112,6 +132,8 @@ class NumPyroKernel(MCMCKernel, ABC):
     def sample(self, state: Any, model_args: tuple, model_kwargs: dict) -> Any:
         """Return the state after one MCMC iteration of `num_steps` transitions.
 
+        If the warm-up chose this number, the first `num_warmup` iterations take fewer.
+
         If the state was made for other data, its values become NaN.
 
         Raises:
@@ -119,12 +141,18 @@ class NumPyroKernel(MCMCKernel, ABC):
         """
         found = fingerprint(model_args, model_kwargs)
         structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
-        is_batched = not is_prng_key(state.rng_key)
-        tag = jax.tree.map(lambda words: words[0], state.data) if is_batched else state.data
+        first = state.i, state.tuned.pace, state.data
+        if not is_prng_key(state.rng_key):
+            first = jax.tree.map(lambda leaf: leaf[0], first)
+        count, pace, tag = first
         is_right = is_made_for(tag, found, model_args, model_kwargs)
+        # A number of transitions with an axis of chains would make every transition of every chain
+        # a selection.
+        chosen = None if pace is None else Iteration(pace.before(count), pace.steps(count))
         state = self._renewed(state, structure, model_args, model_kwargs)
         given = {"structure": structure, "args": model_args, "kwargs": model_kwargs}
-        moved = over_chains(partial(self._advance, **given), state, self.options.minibatch)
+        advance = partial(self._advance, **given, chosen=chosen)
+        moved = over_chains(advance, state, self.options.minibatch)
         lost = jax.tree.map(lambda z: jnp.where(is_right, z, jnp.nan), moved.z)
         return moved._replace(z=lost, diverging=moved.diverging | ~is_right)
 
@@ -135,5 +163,5 @@ class NumPyroKernel(MCMCKernel, ABC):
         return partial(structure.constrain, args=model_args, kwargs=model_kwargs)
 
     def get_diagnostics_str(self, state: Any) -> str:
-        """Return the step size and the share of diverged iterations, for the progress bar."""
+        """Return step size, chosen steps per draw and share of diverged iterations, in words."""
         return self.memory.progress.words(state)

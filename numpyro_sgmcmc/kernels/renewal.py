@@ -9,6 +9,7 @@ from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import Options, View
+from numpyro_sgmcmc.state import Pace
 
 
 def renewed(
@@ -47,6 +48,19 @@ def renewed(
 
     is_single = is_prng_key(state.rng_key)
     renew = renew_one if is_single else jax.vmap(renew_one)
-    count = state.i if is_single else state.i[0]
-    is_due = (count > 0) & (count % max(1, period // options.num_steps) == 0)
+    first = state.i, state.tuned.pace
+    count, pace = first if is_single else jax.tree.map(lambda leaf: leaf[0], first)
+    is_due = (count > 0) & _is_first_of_period(count, period, options.num_steps, pace)
     return jax.lax.cond(is_due, lambda old: renew(old, z), lambda old: old, gradient_state)
+
+
+def _is_first_of_period(
+    count: jax.Array, period: int, num_steps: int | None, pace: Pace | None
+) -> jax.Array:
+    """Return whether an iteration begins a period, rounded down to whole iterations."""
+    if pace is None:
+        assert num_steps is not None
+        return count % max(1, period // num_steps) == 0
+    # The period begins anew where the number of transitions changes.
+    done = jnp.where(count < pace.num_warmup, count, count - pace.num_warmup)
+    return done % jnp.maximum(1, period // pace.steps(count)) == 0

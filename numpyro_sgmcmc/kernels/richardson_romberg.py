@@ -13,6 +13,7 @@ from numpyro_sgmcmc.checks import check_instance
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.extrapolation import walker_coefficients
+from numpyro_sgmcmc.kernels.iteration import Iteration, fixed, repeated
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.renewal import renewed
@@ -105,20 +106,21 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         return state._replace(middle=state.middle._replace(gradient=gradient))
 
     def _advance(
-        self, state: RichardsonRombergState, structure: Structure, args: tuple, kwargs: dict
+        self,
+        state: RichardsonRombergState,
+        structure: Structure,
+        args: tuple,
+        kwargs: dict,
+        chosen: Iteration | None,
     ) -> RichardsonRombergState:
         stepper = stepper_of(self.options, structure, args, kwargs, state.tuned)
         state = with_new_key(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
-        body = partial(self._transition, stepper)
+        before, steps = chosen or fixed(self.options, state.i)
+        body = partial(self._transition, stepper, before)
         ravel, unravel = structure.ravel, structure.unravel
         start = (_unpack(state, ravel), ravel(state.z_halfway))
-        carry = (state, *start)
-        if self.num_steps == 1:
-            carry = body(0, carry)
-        else:
-            carry = jax.lax.fori_loop(0, self.num_steps, body, carry)
-        state, levels, halfway = carry
+        state, levels, halfway = repeated(steps, body, (state, *start))
         sound = jnp.ones((), bool)
         for position in (halfway, *(level.walker.position for level in levels)):
             sound &= structure.can_be_constrained(unravel(position), args, kwargs)
@@ -141,10 +143,14 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         )
 
     def _transition(
-        self, stepper: Stepper, s: Any, carry: tuple[RichardsonRombergState, list[Level], jax.Array]
+        self,
+        stepper: Stepper,
+        before: jax.Array,
+        s: Any,
+        carry: tuple[RichardsonRombergState, list[Level], jax.Array],
     ) -> tuple[RichardsonRombergState, list[Level], jax.Array]:
         state, levels, halfway = carry
-        count = state.i * self.num_steps + s
+        count = before + s
         finest = 2 ** (self.levels - 1)
         key, *keys = random.split(state.rng_key, 3 * finest)
         position = levels[-1].walker.position

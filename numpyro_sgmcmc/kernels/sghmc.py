@@ -49,7 +49,11 @@ class SGHMC(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
-        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
+            if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
+            at least 0.3 independent ones.
+        max_num_steps: the largest number that the warm-up may choose. It is not used if `num_steps`
+            is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
 
@@ -70,7 +74,8 @@ class SGHMC(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
-        num_steps: int = 1,
+        num_steps: int | None = None,
+        max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
         super().__init__(
@@ -83,6 +88,7 @@ class SGHMC(AbstractKernel):
             preconditioner=preconditioner,
             noise_correction=noise_correction,
             num_steps=num_steps,
+            max_num_steps=max_num_steps,
             init_strategy=init_strategy,
         )
 
@@ -120,7 +126,11 @@ class SGHMCSplit(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
-        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
+            if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
+            at least 0.3 independent ones.
+        max_num_steps: the largest number that the warm-up may choose. It is not used if `num_steps`
+            is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
 
@@ -141,7 +151,8 @@ class SGHMCSplit(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
-        num_steps: int = 1,
+        num_steps: int | None = None,
+        max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
         super().__init__(
@@ -154,5 +165,6 @@ class SGHMCSplit(AbstractKernel):
             preconditioner=preconditioner,
             noise_correction=noise_correction,
             num_steps=num_steps,
+            max_num_steps=max_num_steps,
             init_strategy=init_strategy,
         )

@@ -46,7 +46,11 @@ class SGLD(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
-        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
+            if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
+            at least 0.3 independent ones.
+        max_num_steps: the largest number that the warm-up may choose. It is not used if `num_steps`
+            is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
 
@@ -66,7 +70,8 @@ class SGLD(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
-        num_steps: int = 1,
+        num_steps: int | None = None,
+        max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
         super().__init__(
@@ -79,6 +84,7 @@ class SGLD(AbstractKernel):
             preconditioner=preconditioner,
             noise_correction=noise_correction,
             num_steps=num_steps,
+            max_num_steps=max_num_steps,
             init_strategy=init_strategy,
         )
 
@@ -115,7 +121,11 @@ class SGLDFP(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
-        num_steps: number of transitions in one MCMC iteration. Only the last one is kept.
+        num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
+            if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
+            at least 0.3 independent ones.
+        max_num_steps: the largest number that the warm-up may choose. It is not used if `num_steps`
+            is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
 
@@ -135,7 +145,8 @@ class SGLDFP(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
-        num_steps: int = 1,
+        num_steps: int | None = None,
+        max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
     ) -> None:
         super().__init__(
@@ -148,5 +159,6 @@ class SGLDFP(AbstractKernel):
             preconditioner=preconditioner,
             noise_correction=noise_correction,
             num_steps=num_steps,
+            max_num_steps=max_num_steps,
             init_strategy=init_strategy,
         )

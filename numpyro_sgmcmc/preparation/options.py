@@ -25,7 +25,8 @@ class Options:
         minibatch: the minibatch scheme.
         preconditioner: the preconditioner, or None.
         noise_correction: "diagonal", "dense", False for none, or None.
-        num_steps: transitions in one MCMC iteration.
+        num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
+        max_num_steps: the largest number that the warm-up may choose.
         init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
     """
 
@@ -37,7 +38,8 @@ class Options:
     minibatch: AbstractMinibatch
     preconditioner: AbstractPreconditioner | None
     noise_correction: str | bool | None
-    num_steps: int
+    num_steps: int | None
+    max_num_steps: int
     init_strategy: Callable
 
     @property

@@ -18,6 +18,7 @@ from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
 from numpyro_sgmcmc.preparation.given import complete, needs_start
 from numpyro_sgmcmc.preparation.options import Options, candidate_gradients
+from numpyro_sgmcmc.preparation.pace import pace_of
 from numpyro_sgmcmc.preparation.params import check_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.request import Request
@@ -41,7 +42,7 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
     """
     check_fit(target, options, request)
     if target.structure.dimension == 0:
-        return nothing_to_sample(options)
+        return nothing_to_sample(options, request.num_warmup)
     with concretely():
         key_start, key_mode, key_tune = random.keys_of(jax.random.key(0), 3)
         gradients = candidate_gradients(options, target.structure)
@@ -55,11 +56,9 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         if options.anchor is None:
             start = find_start(target, key_start, options.init_strategy, request)
         located = locate.locate(target, key_mode, start, options.anchor)
-        length = transitions(options, request)
-        prepared = warmup.warm_up(target, key_tune, options, gradients, located, length)
-        longest = max(length / 10, 50 * options.num_steps)
+        prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
         assert prepared.adaptation is not None
-        warn_about_mixing(prepared.adaptation, target.structure, longest)
+        warn_about_mixing(prepared.adaptation, target.structure, options, request.num_warmup)
         return prepared
 
 
@@ -74,14 +73,8 @@ def compile_ahead(target: Target, options: Options, request: Request, tag: DataT
         return
     gradients = candidate_gradients(options, target.structure)
     located = locate.compile_ahead(target)
-    length = transitions(options, request)
-    prepared = warmup.compile_ahead(target, options, gradients, located, length)
+    prepared = warmup.compile_ahead(target, options, gradients, located, request.num_warmup)
     first.compile_ahead(target, options, prepared, request, tag)
-
-
-def transitions(options: Options, request: Request) -> int:
-    """Return the number of transitions of the warm-up."""
-    return options.num_steps * request.num_warmup
 
 
 def check_fit(target: Target, options: Options, request: Request) -> None:
@@ -100,8 +93,9 @@ def check_fit(target: Target, options: Options, request: Request) -> None:
         check_preconditioner(options.preconditioner, structure.dimension)
 
 
-def nothing_to_sample(options: Options) -> Prepared:
+def nothing_to_sample(options: Options, num_warmup: int) -> Prepared:
     """Return arbitrary settings for a model without latent sites, which NumPyro accepts."""
     step_size = jnp.ones(()) if options.step_size is None else None
     friction = jnp.ones(()) if options.dynamics.needs_friction else None
-    return Prepared(Tuned(step_size, friction, Identity(), Plain()), None, None, None)
+    pace = pace_of(jnp.ones((), jnp.int32), num_warmup) if options.num_steps is None else None
+    return Prepared(Tuned(step_size, friction, Identity(), Plain(), None, pace), None, None, None)

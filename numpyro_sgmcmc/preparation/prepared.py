@@ -1,6 +1,7 @@
 """The result of the preparation: the settings of a run, and the measurements behind them."""
 
-from typing import NamedTuple
+from math import tanh
+from typing import Any, NamedTuple
 
 import jax
 
@@ -29,6 +30,12 @@ class Adaptation(NamedTuple):
             the step size; 1 if it does not limit it.
         windows: number of warm-up windows; 0 if the preconditioner and the anchor come from the
             first Gaussian approximation.
+        num_steps: transitions of a draw, as the user or the warm-up chose it.
+        autocorrelation_time: integrated autocorrelation time of the slowest coordinate in
+            transitions, which is what an independent draw takes.
+        slowest_site: the site of that coordinate; None if the time was not seen in a window.
+        is_measured: whether the last window measured that time. Otherwise the window was too short,
+            and the time is the larger of a lower bound that it gives and twice `relaxation_steps`.
     """
 
     gradient: AbstractGradient
@@ -42,6 +49,15 @@ class Adaptation(NamedTuple):
     relaxation_steps: jax.Array
     batch_factor: jax.Array
     windows: int = 0
+    num_steps: Any = None
+    autocorrelation_time: Any = None
+    slowest_site: str | None = None
+    is_measured: bool = False
+
+    @property
+    def worth(self) -> float:
+        """How many independent draws a draw is worth in the slowest coordinate, below 1."""
+        return tanh(float(self.num_steps) / float(self.autocorrelation_time))
 
     def __str__(self) -> str:
         """Return the settings and the measurements behind them, in one line."""
@@ -57,8 +73,17 @@ class Adaptation(NamedTuple):
             f"{type(self.gradient).__name__} gradient, step size {float(self.step_size):.3g}"
             f"{friction}: curvature {float(self.curvature):.3g}, gradient noise"
             f" {float(self.noise):.3g} in whitened units, {float(self.share):.1%} of the injected"
-            f" noise, {taken}; about {float(self.relaxation_steps):,.0f} transitions for an"
-            f" independent draw; {self.windows} windows.{advice}"
+            f" noise, {taken}; {self._pace()}; {self.windows} windows.{advice}"
+        )
+
+    def _pace(self) -> str:
+        """Return the number of transitions per draw, and the reason."""
+        count, time = int(self.num_steps), float(self.autocorrelation_time)
+        site = "the slowest direction" if self.slowest_site is None else f"{self.slowest_site!r}"
+        about = "about" if self.is_measured or self.slowest_site is None else "at least"
+        return (
+            f"{count:,} transition{'s' * (count != 1)} per draw, worth {self.worth:.2g} of an"
+            f" independent one, because {site} takes {about} {time:,.0f} for an independent draw"
         )
 
 

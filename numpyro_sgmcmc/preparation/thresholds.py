@@ -114,6 +114,40 @@ BURN_IN = 4
 SNAPSHOTS = 4
 """Positions of each walker that a window records."""
 
+LARGEST_GROWTH = 4
+"""Largest ratio of the lengths of a window and the one before, so that settings from a short window
+are not used for a much longer one."""
+
+# The number of transitions in an iteration.
+
+WORTH = 0.3
+"""Share of an independent draw that a draw is worth in the slowest coordinate. An effective draw
+then costs 3 % more transitions than if every transition were a draw: x / tanh(x) at tanh(x) = 0.3.
+More transitions in a draw would save draws but cost transitions: 0.6 costs 16 % more."""
+
+SEGMENTS = 16
+"""Segments of a window whose means measure autocorrelation times. With 8 walkers a time has 127
+degrees of freedom, and thus a relative standard error of 13 %."""
+
+FEWEST_SEGMENTS = 4
+"""Number to which they are merged if they are short compared with the autocorrelation time. It is
+also used from MANY_SEGMENTS dimensions on, where the means would take too much memory."""
+
+MANY_SEGMENTS = 10_000
+
+LONGEST_TIME = 1.0
+"""Autocorrelation time in lengths of a segment up to which it is known from the segments' means. A
+mean over a segment of this length has 57 % of the variance of a draw, and the share grows slowly
+for longer times."""
+
+SHORT_TIME = 0.25
+"""Autocorrelation time in lengths of a segment up to which segments are not merged."""
+
+BURN_IN_DRAWS = 50
+"""Draws whose number of transitions all of a chain's first iterations take together. A draw takes
+0.6 relaxation times, so these are 31, where 10 leave 5e-5 of a deviation. The rest is reserve,
+because chains start at draws of an approximation and the measured time may be too short."""
+
 # Measurements.
 
 POINTS = 32

@@ -1,7 +1,6 @@
 """The warm-up: a sequence of windows, each of which improves the settings for the next."""
 
 from collections.abc import Callable, Sequence
-from math import log2
 from typing import Any
 
 import jax
@@ -14,23 +13,29 @@ from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation import kinks
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.autocorrelation import slowest
 from numpyro_sgmcmc.preparation.coupling import coupled
 from numpyro_sgmcmc.preparation.learning import updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
+from numpyro_sgmcmc.preparation.pace import (
+    Need,
+    chosen_steps,
+    need_of,
+    next_length,
+    pace_of,
+    window_lengths,
+)
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
-    MOST_TRANSITIONS,
-    MOST_WINDOWS,
     POINTS,
-    SHORTEST_WINDOW,
     WALKERS,
 )
 from numpyro_sgmcmc.preparation.tuning import choose_numbers, noise_program
 from numpyro_sgmcmc.preparation.windows import Window
-from numpyro_sgmcmc.state import Tuned
+from numpyro_sgmcmc.state import Pace, Tuned
 
 
 def warm_up(
@@ -39,11 +44,14 @@ def warm_up(
     options: Options,
     gradients: Sequence[AbstractGradient],
     located: Located,
-    transitions: int,
+    num_warmup: int,
 ) -> Prepared:
     """Return what a run starts from, after windows of 8 walkers.
 
-    Each window is twice as long as the one before. After a window, the anchor becomes the mean of
+    Each window is about twice as long as the one before, and all of them together have as many
+    transitions as `num_warmup` iterations that give draws, at most 20,000. If the number of
+    transitions in an iteration is open, each window measures what the slowest coordinate needs, and
+    the length of the next one follows from it. After a window, the anchor becomes the mean of
     its draws, and the preconditioner follows from their covariance, shrunk towards the last one.
     Curvature and gradient noise are measured at the draws; step size, friction and correction
     follow from them. An anchor or preconditioner that the user gave is kept.
@@ -54,7 +62,8 @@ def warm_up(
         options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
         located: the start of the warm-up.
-        transitions: total length of all windows; there are none if it is too small.
+        num_warmup: number of NumPyro's warm-up iterations. There are no windows if all of them
+            together have less than 20 transitions.
     """
     approximation, anchor = located
     dimension, temperature = approximation.centre.size, options.temperature
@@ -66,10 +75,8 @@ def warm_up(
     draw, name = points_program(temperature)
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
     caution = 1.0
-    lengths = window_lengths(transitions)
     # Values are not known while JAX is tracing. At T = 0 draws do not show the posterior's width.
-    if isinstance(approximation.centre, Tracer) or temperature == 0:
-        lengths = []
+    has_windows = not isinstance(approximation.centre, Tracer) and temperature > 0
 
     def tuned_at(key: jax.Array, points: jax.Array) -> tuple[Adaptation, AbstractLinearMap]:
         linear = given or approximation.spread
@@ -79,7 +86,9 @@ def warm_up(
         )
 
     adaptation, linear = tuned_at(key_tune, points)
-    for length in lengths:
+    need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
+    done: list[int] = []
+    while length := _next_length(options, num_warmup if has_windows else 0, done, need):
         key_window, key_tune, key = random.keys_of(key, 3)
         window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
         tuned = _tuned(adaptation, linear)
@@ -91,9 +100,24 @@ def warm_up(
             caution /= 2
         positions = seen.last
         points = seen.snapshots.reshape(-1, dimension)
+        before = adaptation
         adaptation, linear = tuned_at(key_tune, points)
-    adaptation = adaptation._replace(windows=len(lengths))
-    return Prepared(_tuned(adaptation, linear), anchor, approximation, adaptation)
+        slower = _time_of(adaptation) / _time_of(before)
+        need = need_of(adaptation.relaxation_steps, slowest(seen), slower, target.structure)
+        done.append(length)
+    tuned, adaptation = _tuned(adaptation, linear), adaptation._replace(windows=len(done))
+    if options.num_steps is None:
+        num_steps = chosen_steps(options, need)
+        tuned = tuned._replace(pace=pace_of(num_steps, num_warmup))
+    else:
+        num_steps = jnp.asarray(options.num_steps, jnp.int32)
+    adaptation = adaptation._replace(
+        num_steps=num_steps,
+        autocorrelation_time=need.time,
+        slowest_site=need.site,
+        is_measured=need.is_measured,
+    )
+    return Prepared(tuned, anchor, approximation, adaptation)
 
 
 def compile_ahead(
@@ -101,7 +125,7 @@ def compile_ahead(
     options: Options,
     gradients: Sequence[AbstractGradient],
     located: Located,
-    transitions: int,
+    num_warmup: int,
 ) -> Prepared:
     """Begin to compile the programs that `warm_up` most likely runs; return result shapes.
 
@@ -110,7 +134,7 @@ def compile_ahead(
         options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
         located: shapes of the start of the warm-up.
-        transitions: total length of all windows.
+        num_warmup: number of NumPyro's warm-up iterations.
     """
     approximation, anchor = located
     gradient = gradients[0]
@@ -130,13 +154,15 @@ def compile_ahead(
         target.ahead(measure, anchor, linear, points, key, name=name)
     friction = shape() if options.dynamics.has_friction else None
     tuned = Tuned(shape(), friction, linear, without_anchor(gradient))
-    if window_lengths(transitions) and options.temperature > 0:
+    if window_lengths((options.num_steps or 1) * num_warmup) and options.temperature > 0:
         window = Window(options.dynamics, stand_in(gradient), options.temperature)
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
         spread: Any = approximation.spread
         window.ahead(target, key, tuned, anchor, position, spread, start, length)
         target.ahead(value_and_grad, position)
+    if options.num_steps is None:
+        tuned = tuned._replace(pace=Pace(*[shape(dtype=jnp.int32)] * 3))
     return Prepared(tuned, anchor, approximation, None)
 
 
@@ -163,11 +189,18 @@ def stand_in(gradient: AbstractGradient) -> AbstractGradient:
     return without_anchor(gradient) if gradient.has_constant_state else FixedPoint()
 
 
-def window_lengths(transitions: int) -> list[int]:
-    """Return at most five lengths, each twice the one before, whose sum is about `transitions`."""
-    transitions = min(transitions, MOST_TRANSITIONS)
-    count = min(MOST_WINDOWS, int(log2(transitions / SHORTEST_WINDOW + 1)))
-    return [transitions * 2**i // (2**count - 1) for i in range(count)]
+def _next_length(options: Options, num_warmup: int, done: Sequence[int], need: Need) -> int | None:
+    """Return the length of the window after those that are done; None if there is none."""
+    if options.num_steps is not None:
+        lengths = window_lengths(options.num_steps * num_warmup)
+        return lengths[len(done)] if len(done) < len(lengths) else None
+    return next_length(done, num_warmup * int(chosen_steps(options, need))) if num_warmup else None
+
+
+def _time_of(adaptation: Adaptation) -> float:
+    """Return the unit of time of the dynamics in transitions: 1 / h, or D / h with friction D."""
+    friction = 1.0 if adaptation.friction is None else float(adaptation.friction)
+    return friction / float(adaptation.step_size)
 
 
 def _with_directions(target: Target, approximation: Approximation) -> AbstractLinearMap:

@@ -10,6 +10,8 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation.mode import Mode, principal_axes
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 
 
@@ -82,24 +84,43 @@ def check_finite(point: Mode | Anchor, what: str = "the centre of a mean-field f
         )
 
 
-def warn_about_mixing(adaptation: Adaptation, structure: Structure, iterations: float) -> None:
-    """Warn if an independent draw takes more than this number of transitions."""
+def warn_about_mixing(
+    adaptation: Adaptation, structure: Structure, options: Options, num_warmup: int
+) -> None:
+    """Warn if an independent draw takes too many transitions.
+
+    Too many are more than `max_num_steps` transitions per draw are for. If the user gave the number
+    of transitions per draw, too many are more than 50 draws have, and a tenth of the warm-up.
+    """
     steps = adaptation.relaxation_steps
-    if isinstance(steps, Tracer) or float(steps) <= iterations:
+    if isinstance(steps, Tracer):
+        return
+    if options.num_steps is None:
+        steps, more = adaptation.autocorrelation_time, "more steps (max_num_steps=...)"
+        wanted = wanted_steps(Need(float(steps)))
+        is_slow = options.temperature > 0 and wanted > options.max_num_steps
+        per_draw = (
+            f" ({options.max_num_steps:,} are taken for each draw, which is worth"
+            f" {adaptation.worth:.2g} of an independent one)"
+        )
+    else:
+        more, per_draw = "more steps (num_steps=...)", ""
+        is_slow = float(steps) > options.num_steps * max(num_warmup / 10, 50)
+    if not is_slow:
         return
     noisy = float(adaptation.noise) > float(adaptation.curvature)
     if noisy and not adaptation.gradient.is_control_variate:
-        remedy = "gradient=FixedPoint(), a larger subsample_size, or more steps (num_steps=...)"
+        remedy = f"gradient=FixedPoint(), a larger subsample_size, or {more}"
     elif noisy:
-        remedy = "a larger subsample_size or more steps (num_steps=...)"
+        remedy = f"a larger subsample_size or {more}"
     else:
-        remedy = "a preconditioner, or more steps (num_steps=...)"
+        remedy = f"a preconditioner, or {more}"
     sizes = ", ".join(f"{p.subsample_size} of {p.size}" for p in structure.plates.values())
     batch = f" with minibatches of {sizes}" if sizes else ""
     warn_user(
         f"Step size {float(adaptation.step_size):.3g} keeps the error of standard deviations near"
         f" 5 %{batch} (gradient noise {float(adaptation.noise):.3g}, curvature"
         f" {float(adaptation.curvature):.3g}, in whitened units), but needs about"
-        f" {float(steps):,.0f} transitions for one independent draw: this run is likely too short"
-        f" to be trusted. Use {remedy}."
+        f" {float(steps):,.0f} transitions for one independent draw{per_draw}: this run is likely"
+        f" too short to be trusted. Use {remedy}."
     )

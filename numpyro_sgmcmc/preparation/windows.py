@@ -14,7 +14,14 @@ from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import BURN_IN, DENSE_COVARIANCE, SNAPSHOTS
+from numpyro_sgmcmc.preparation.thresholds import (
+    BURN_IN,
+    DENSE_COVARIANCE,
+    FEWEST_SEGMENTS,
+    MANY_SEGMENTS,
+    SEGMENTS,
+    SNAPSHOTS,
+)
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
@@ -33,6 +40,10 @@ class Seen(NamedTuple):
         last: the last positions z, (walkers, d).
         diverging: share of diverging transitions.
         length: number of transitions after the burn-in.
+        segments: means over segments of equal length of each walker's deviation from the centre of
+            the approximation, in the coordinates z, (segments, walkers, d).
+        variances: variance of z over the segments and walkers, (d,).
+        segment_length: number of transitions in a segment, (); 0 if the window is too short.
     """
 
     means: jax.Array
@@ -41,6 +52,9 @@ class Seen(NamedTuple):
     last: jax.Array
     diverging: jax.Array
     length: jax.Array
+    segments: Any = None
+    variances: Any = None
+    segment_length: Any = 0
 
 
 @final
@@ -90,7 +104,7 @@ class Window:
         start: jax.Array,
         length: jax.Array,
     ) -> Seen:
-        walkers = len(start)
+        walkers, dimension = start.shape
         # One split for all keys, because random numbers take long to compile.
         keys_aux, keys_scheme, keys_steps = random.split(key, (3, walkers))
         dynamics = self.dynamics.with_friction(tuned.friction)
@@ -123,10 +137,12 @@ class Window:
 
         step = jax.vmap(step, in_axes=(0, 0, 0, 0, 0, None))
         burnt = length // BURN_IN
+        several = SEGMENTS if dimension <= MANY_SEGMENTS else FEWEST_SEGMENTS
+        each = (length - burnt) // several
         root = self.temperature**0.5
 
         def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            position, aux, scheme, keys, means, second, snapshots, bad = carry
+            position, aux, scheme, keys, means, second, snapshots, bad, segments, squares = carry
             moved = step(position, aux, scheme, keys, first_aux, count)
             position, aux, scheme, keys, back = moved
             y = jax.vmap(whiten.apply)(position - centre) / root
@@ -136,21 +152,33 @@ class Window:
             snapshots = snapshots.at[place].set(position)
             square = _second_moments(whiten, y)
             second = jax.tree.map(lambda total, one: total + counts * one, second, square)
-            return position, aux, scheme, keys, means, second, snapshots, bad + back
+            segment = (count - burnt) // jnp.maximum(each, 1)
+            within = ((count >= burnt) & (segment < several)).astype(y.dtype)
+            away = within * (position - centre)
+            segments = segments.at[jnp.clip(segment, 0, several - 1)].add(away)
+            squares = squares + jnp.sum(away**2, axis=0)
+            bad = bad + back
+            return position, aux, scheme, keys, means, second, snapshots, bad, segments, squares
 
-        squares = jax.eval_shape(partial(_second_moments, whiten), start)
+        moments = jax.eval_shape(partial(_second_moments, whiten), start)
         carry = (
             start,
             first_aux,
             jax.vmap(partial(view.scheme.init, plates=view.plates))(keys_scheme),
             keys_steps,
             jnp.zeros_like(start),
-            jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), squares),
+            jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), moments),
             jnp.zeros((SNAPSHOTS, *start.shape), start.dtype),
             jnp.zeros(walkers, jnp.int32),
+            jnp.zeros((several, *start.shape), start.dtype),
+            jnp.zeros(dimension, start.dtype),
         )
-        last, _, _, _, means, second, snapshots, bad = jax.lax.fori_loop(0, length, body, carry)
+        last, *_, means, second, snapshots, bad, segments, squares = jax.lax.fori_loop(
+            0, length, body, carry
+        )
         counted = (length - burnt).astype(start.dtype)
+        segments = segments / jnp.maximum(each, 1)
+        mean_square = squares / (jnp.maximum(each, 1) * several * walkers)
         return Seen(
             means / counted,
             jax.tree.map(lambda total: total / (counted * walkers), second),
@@ -158,6 +186,9 @@ class Window:
             last,
             jnp.mean(bad / length),
             length - burnt,
+            segments,
+            mean_square - jnp.mean(segments, axis=(0, 1)) ** 2,
+            each,
         )
 
 

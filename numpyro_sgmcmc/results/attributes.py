@@ -34,7 +34,7 @@ def run_attributes(run: Run) -> dict[str, Any]:
         **_parts(run),
         **_extrapolation(run),
         "temperature": options.temperature,
-        "num_steps": options.num_steps,
+        **_pace(run),
         "subsample": ", ".join(f"{n}: {p.subsample_size} of {p.size}" for n, p in plates) or "none",
         **settings,
         **_keys(run.state),
@@ -89,20 +89,28 @@ def _keys(state: Any) -> dict[str, Any]:
 
 def _cost(run: Run) -> dict[str, int]:
     """Return the minibatch gradients of all transitions, warm-up included, preparation not."""
-    iterations, steps = int(run.first_chain.i), run.kernel.num_steps
-    transitions = iterations * steps * (2**run.kernel.levels - 1) * run.settings["num_chains"]
+    walkers = (2**run.kernel.levels - 1) * run.settings["num_chains"]
+    transitions = run.num_transitions * walkers
     each = run.tuned.gradient.gradients_per_step if run.structure.plates else 1
     return {"num_transitions": transitions, "num_gradient_evaluations": each * transitions}
+
+
+def _pace(run: Run) -> dict[str, int]:
+    """Return the number of transitions of a draw, and of an iteration of the warm-up."""
+    pace = run.tuned.pace
+    chosen = {} if pace is None else {"warmup_steps": int(pace.warmup_steps)}
+    return {"num_steps": run.num_steps} | chosen
 
 
 def _tuned(run: Run) -> dict[str, Any]:
     """Return what the warm-up measured and chose."""
     if run.adaptation is None:
         return {"tuned": int(run.tuned.step_size is not None)}
-    numbers = run.adaptation._asdict()
-    for name in ("gradient", "correction", "step_size", "friction"):
-        del numbers[name]
-    return {"tuned": 1} | {n: float(v) for n, v in numbers.items() if v is not None}
+    found = run.adaptation._asdict()
+    for name in ("gradient", "correction", "step_size", "friction", "num_steps"):
+        del found[name]
+    values = {name: value for name, value in found.items() if value is not None}
+    return {"tuned": 1} | {n: v if isinstance(v, str) else float(v) for n, v in values.items()}
 
 
 def in_words(part: Any) -> str:

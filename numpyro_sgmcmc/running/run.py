@@ -73,6 +73,18 @@ class Run:
         return self.first_chain.tuned
 
     @property
+    def num_steps(self) -> int:
+        """Number of transitions of a draw, as the user or the warm-up chose it."""
+        pace = self.tuned.pace
+        return int(self.options.num_steps if pace is None else pace.num_steps)
+
+    @property
+    def num_transitions(self) -> int:
+        """Number of transitions of a chain so far, for the walker with the largest step."""
+        count, pace = int(self.first_chain.i), self.tuned.pace
+        return count * self.num_steps if pace is None else int(pace.before(count))
+
+    @property
     def anchor(self) -> Anchor | None:
         """The fixed point of the gradient estimator, or None if it has none."""
         return self.first_chain.gradient if self.tuned.gradient.needs_anchor else None
@@ -94,5 +106,5 @@ class Run:
         # A constant step size is not collected at every draw; all draws then have equal weights.
         last = np.asarray(self.state.step_size).reshape(-1, 1)
         found.setdefault("step_size", np.broadcast_to(last, shape))
-        found.setdefault("weight", np.broadcast_to(last * self.kernel.num_steps, shape))
+        found.setdefault("weight", np.broadcast_to(last * self.num_steps, shape))
         return found

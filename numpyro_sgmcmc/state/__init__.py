@@ -3,12 +3,13 @@
 from numpyro_sgmcmc.state.data import DataTag, is_made_for, tag_of
 from numpyro_sgmcmc.state.keys import GivenKeys, given_to_init, with_new_key, with_own_key
 from numpyro_sgmcmc.state.states import Companion, RichardsonRombergState, SGMCMCState
-from numpyro_sgmcmc.state.tuned import Tuned
+from numpyro_sgmcmc.state.tuned import Pace, Tuned
 
 __all__ = [
     "Companion",
     "DataTag",
     "GivenKeys",
+    "Pace",
     "RichardsonRombergState",
     "SGMCMCState",
     "Tuned",

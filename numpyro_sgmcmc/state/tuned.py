@@ -3,10 +3,36 @@
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+
+
+class Pace(NamedTuple):
+    """Numbers of transitions in an iteration, if the warm-up chose them.
+
+    The first iterations are thrown away and may be shorter than those that give draws.
+
+    Attributes:
+        num_steps: transitions of a draw, (), int32.
+        warmup_steps: transitions of each of the first iterations, (), int32.
+        num_warmup: number of these first iterations, (), int32.
+    """
+
+    num_steps: jax.Array
+    warmup_steps: jax.Array
+    num_warmup: jax.Array
+
+    def steps(self, iteration: jax.Array) -> jax.Array:
+        """Return the number of transitions in the iteration with this number, from 0."""
+        return jnp.where(iteration < self.num_warmup, self.warmup_steps, self.num_steps)
+
+    def before(self, iteration: jax.Array) -> jax.Array:
+        """Return the number of transitions before the iteration with this number."""
+        first = jnp.minimum(iteration, self.num_warmup)
+        return first * self.warmup_steps + (iteration - first) * self.num_steps
 
 
 class Tuned(NamedTuple):
@@ -18,6 +44,7 @@ class Tuned(NamedTuple):
         preconditioner: the preconditioner.
         gradient: the gradient estimator, without its anchor, which is part of the walker's state.
         correction: the noise correction, or None.
+        pace: numbers of transitions in an iteration; None if the user's options fix it.
     """
 
     step_size: jax.Array | None
@@ -25,3 +52,4 @@ class Tuned(NamedTuple):
     preconditioner: AbstractPreconditioner
     gradient: AbstractGradient
     correction: AbstractCorrection | None = None
+    pace: Pace | None = None

@@ -1,0 +1,121 @@
+"""The number of transitions in an iteration, chosen from the time that the posterior needs."""
+
+from collections.abc import Sequence
+from math import atanh, log2
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation.autocorrelation import Slowest
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.thresholds import (
+    BURN_IN_DRAWS,
+    LARGEST_GROWTH,
+    MOST_TRANSITIONS,
+    MOST_WINDOWS,
+    SHORTEST_WINDOW,
+    WORTH,
+)
+from numpyro_sgmcmc.state import Pace
+
+
+class Need(NamedTuple):
+    """The transitions that an independent draw takes.
+
+    Attributes:
+        time: integrated autocorrelation time of the slowest coordinate, in transitions, ().
+        site: the site of that coordinate; None if the time follows from the curvature.
+        is_measured: whether the time was measured.
+    """
+
+    time: Any
+    site: str | None = None
+    is_measured: bool = False
+
+
+def need_of(
+    relaxation_steps: Any, found: Slowest | None, slower: float, structure: Structure
+) -> Need:
+    """Return the transitions that an independent draw takes, measured if that was possible.
+
+    An exponential autocorrelation of relaxation time t has an integrated time of 2 t. It is used if
+    no window has measured a time, as far as it is longer than what a window shows at the least.
+
+    Args:
+        relaxation_steps: the relaxation time that follows from curvature and step size, ().
+        found: what the last window shows, or None.
+        slower: by what factor the run is slower than that window, because of another step size.
+        structure: structure of the model.
+    """
+    expected = Need(2 * relaxation_steps)
+    if found is None:
+        return expected
+    time = found.time * slower
+    if not found.is_known and float(expected.time) >= time:
+        return expected
+    sites = structure.unravel(jnp.zeros(structure.dimension).at[found.place].set(1.0))
+    site = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
+    return Need(jnp.asarray(time), site, found.is_known)
+
+
+def wanted_steps(need: Need) -> Any:
+    """Return the number of transitions after which a draw is worth 0.3 independent ones.
+
+    Draws with autocorrelation r^k at lag k are worth (1 - r) / (1 + r) independent draws each. An
+    autocorrelation exp(-2 s / t) after s transitions has the integrated time t, so m transitions
+    give r = exp(-2 m / t), and the worth is tanh(m / t). It is 0.3 at m = t artanh(0.3) = 0.31 t.
+    For such small m it is nearly m / t whatever the shape of the autocorrelation.
+    """
+    return atanh(WORTH) * need.time
+
+
+def chosen_steps(options: Options, need: Need) -> jax.Array:
+    """Return the number of transitions of a draw, (), int32, where the options leave it open."""
+    if options.temperature == 0:
+        return jnp.ones((), jnp.int32)  # An optimiser has no draws to be independent.
+    wanted = jnp.ceil(wanted_steps(need))
+    most = options.max_num_steps
+    # The comparison is false for a time that is not finite.
+    chosen = jnp.where(wanted < most, jnp.maximum(wanted, 1), most)
+    return chosen.astype(jnp.int32)
+
+
+def pace_of(num_steps: jax.Array, num_warmup: int) -> Pace:
+    """Return the pace of a run whose first `num_warmup` iterations are thrown away.
+
+    The chains start at draws of the approximation, so that these iterations take only as many
+    transitions in all as `BURN_IN_DRAWS` draws.
+    """
+    total = BURN_IN_DRAWS * num_steps
+    each = -(-total // max(num_warmup, 1))
+    warmup_steps = jnp.clip(each, 1, num_steps).astype(jnp.int32)
+    return Pace(num_steps, warmup_steps, jnp.asarray(num_warmup, jnp.int32))
+
+
+def window_lengths(transitions: int) -> list[int]:
+    """Return at most five lengths, each twice the one before, whose sum is about `transitions`."""
+    transitions = min(transitions, MOST_TRANSITIONS)
+    count = min(MOST_WINDOWS, int(log2(transitions / SHORTEST_WINDOW + 1)))
+    return [transitions * 2**i // (2**count - 1) for i in range(count)]
+
+
+def next_length(done: Sequence[int], transitions: int) -> int | None:
+    """Return the length of the window after those that are done; None if there is none.
+
+    Lengths are those of `window_lengths`, up to rounding, if `transitions` does not change. If it
+    grows, the next window is longer, and there may be more than five.
+
+    Args:
+        done: lengths of the windows so far.
+        transitions: total length of all windows, as it is known now.
+    """
+    left = min(transitions, MOST_TRANSITIONS) - sum(done)
+    if not done:
+        return next(iter(window_lengths(transitions)), None)
+    last = done[-1]
+    if left < max(last, SHORTEST_WINDOW):
+        return None
+    count = min(int(log2(left / (2 * last) + 1)), max(1, MOST_WINDOWS - len(done)))
+    return min(left // (2 ** max(count, 1) - 1), LARGEST_GROWTH * last)
