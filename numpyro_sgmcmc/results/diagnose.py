@@ -9,8 +9,8 @@ from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 def diagnose(mcmc: MCMC) -> Diagnosis:
     """Return whether a run is calibrated, and what to change if it is not.
 
-    Costs a few seconds: gradients of the whole data at some hundred draws, or where there are more
-    than some ten thousand rows, of as many rows as that.
+    Costs a few seconds: gradients of the whole data at up to 100,000 draws, fewer for more
+    than 200 rows, and from 10,000 rows on of that many rows at 2,000 draws.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.

@@ -74,7 +74,9 @@ class Evidence(NamedTuple):
         ess: (site, effective sample size).
         r_hat: (site, R-hat).
         draws: draws in all.
-        factor: times as many draws as would bound errors below the tolerances.
+        factor: times as many draws as would bound errors below the tolerances; infinite where no
+            number of draws would.
+        points: draws at which the gradient is evaluated at most.
         plates: subsampled plates.
         has_plain_gradient: whether the gradient is the plain one.
         has_correction: whether the noise correction is in use.
@@ -96,6 +98,7 @@ class Evidence(NamedTuple):
     r_hat: tuple[str, float]
     draws: int
     factor: float
+    points: int
     plates: dict[str, Any]
     has_plain_gradient: bool
     has_correction: bool
@@ -139,9 +142,11 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
     return Outcome.CALIBRATED, []
 
 
-def more_draws(evidence: Evidence, outcome: Outcome) -> int | None:
+def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int | None:
     """Return how many more draws are expected to decide, None where draws are not the remedy."""
     if outcome is not Outcome.NOT_KNOWN or evidence.unchecked is not None:
+        return None
+    if causes == [Cause.IMPRECISE] and np.isposinf(evidence.factor):
         return None
     short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
     measured = evidence.factor if np.isfinite(evidence.factor) else 1.0

@@ -19,6 +19,9 @@ from numpyro_sgmcmc.verdict.thresholds import (
 TOO_FAR_BY_CHANCE = 0.1
 """Probability, over all coordinates, with which the number of draws that is advised is too low."""
 
+FACTORS = np.geomspace(1.0, 1e6, 600)
+"""Factors that are tried, 2 % apart. A run that would need more needs another kernel."""
+
 
 def as_sd(variance_error: np.ndarray) -> np.ndarray:
     """Return the relative error of a standard deviation; -1 where the variance is negative."""
@@ -73,28 +76,44 @@ def beyond(batches: Batches) -> float:
     return batches.standard_errors_for(2 * (1 - NormalDist().cdf(STANDARD_ERRORS)))
 
 
-def factor_needed(variance: Errors, mean: Errors, predicted: np.ndarray) -> float:
+def factor_needed(
+    variance: Errors, mean: Errors, predicted: np.ndarray, growth: float = np.inf
+) -> float:
     """Return how many times as many draws would bound all errors below the tolerances.
 
-    Standard errors fall with the root of the number of draws. What theory predicts of the
+    Standard errors fall with the root of the number of draws, and what gradients leave uncertain
+    with the root of the number of draws at which they are evaluated. What theory predicts of the
     tolerance is not theirs, at most half of it.
 
     Args:
         variance: relative errors, (d,).
         mean: in standard deviations, (d,).
         predicted: relative errors of standard deviations, (d,), NaN where not known.
+        growth: how many times as many gradients may be evaluated.
+
+    Returns:
+        The factor, at least 1; infinite where no number of draws would do, NaN where no error is
+        known.
     """
     z = NormalDist().inv_cdf(1 - TOO_FAR_BY_CHANCE / (4 * len(predicted)))
     left = SD_TOLERANCE - np.clip(np.abs(np.nan_to_num(predicted)), 0.0, SD_TOLERANCE / 2)
     least = NormalDist().inv_cdf(1 - UNSEEN_BIAS)
+    own = np.concatenate([variance.uncertainty / 2 / left, mean.uncertainty / MEAN_TOLERANCE])
+    total = np.concatenate([variance.monte_carlo / 2 / left, mean.monte_carlo / MEAN_TOLERANCE])
+    known = np.isfinite(own) & np.isfinite(total)
+    if not known.any():
+        return float("nan")
+    own, total = own[known], total[known]
+    by_gradients = np.minimum(own, total)
+    by_draws = np.sqrt(total**2 - by_gradients**2)
 
-    def wide(errors: Errors) -> np.ndarray:
-        own = STANDARD_ERRORS * errors.uncertainty
-        return z * errors.monte_carlo + np.maximum(least * errors.monte_carlo, own)
+    def is_enough(factor: float) -> bool:
+        points = min(factor, growth)
+        error = np.hypot(by_gradients / np.sqrt(points), by_draws / np.sqrt(factor))
+        wide = z * error + np.maximum(least * error, STANDARD_ERRORS * own / np.sqrt(points))
+        return bool(np.all(wide <= 1))
 
-    ratios = np.concatenate([wide(variance) / 2 / left, wide(mean) / MEAN_TOLERANCE])
-    known = ratios[np.isfinite(ratios)]
-    return float(np.max(known) ** 2) if known.size else float("nan")
+    return float(next(filter(is_enough, FACTORS), np.inf))
 
 
 def _largest(

@@ -45,7 +45,7 @@ class Diagnosis:
         curvature: largest curvature there.
         step_size: mean step size, of the finest walker where there are several.
         more_draws: draws, in all chains together, that are expected to decide where the outcome is
-            "Not known yet"; None otherwise.
+            "Not known yet"; None otherwise, and where no number of draws would.
         noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None
             where there is none to measure.
     """
@@ -107,7 +107,7 @@ def diagnosis_of(run: Run) -> Diagnosis:
         noise=predicted.largest_noise,
         curvature=predicted.curvature,
         step_size=judged.walkers[0].step_size,
-        more_draws=more_draws(evidence, outcome),
+        more_draws=more_draws(evidence, outcome, causes),
         noise_covariance=predicted.correction,
     )
 

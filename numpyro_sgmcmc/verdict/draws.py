@@ -29,7 +29,7 @@ def gradients(target: Target, key: jax.Array, points: jax.Array, centre: jax.Arr
     the gradient at the centre as a control variate: unbiased, and of little noise.
     """
     structure = target.structure
-    rows = max((plate.size for plate in structure.plates.values()), default=1)
+    rows = row_count(target)
     each = max(GRADIENT_ROWS // len(points), 1)
     if rows <= each:
         found = target.run(_exact, points)
@@ -55,6 +55,11 @@ def gradients(target: Target, key: jax.Array, points: jax.Array, centre: jax.Arr
 
         found = target.run(controlled, key, points, anchor, name=("controlled", each))
     return np.asarray(found, np.float64)
+
+
+def row_count(target: Target) -> int:
+    """Return the rows of the longest subsampled plate."""
+    return max((plate.size for plate in target.structure.plates.values()), default=1)
 
 
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:

@@ -11,6 +11,7 @@ from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import as_given, as_sd, factor_needed, largest_bias, worst_pair
 from numpyro_sgmcmc.verdict.convergence import Convergence
 from numpyro_sgmcmc.verdict.findings import Findings
+from numpyro_sgmcmc.verdict.measurement import most_points
 from numpyro_sgmcmc.verdict.run import FinishedRun
 
 NameOf = Callable[[int], str]
@@ -38,6 +39,7 @@ def evidence_of(
         by_noise = np.zeros(dimension)
     by_step = as_sd(findings.predicted.discretisation)
     further = np.zeros(len(findings.variance.value) - dimension)
+    points = most_points(run)
     least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
     most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
     unchecked = findings.unchecked
@@ -54,8 +56,12 @@ def evidence_of(
         r_hat=(most, mixing[most].r_hat),
         draws=run.weights.size,
         factor=factor_needed(
-            findings.variance, findings.mean, np.concatenate([by_noise + by_step, further])
+            findings.variance,
+            findings.mean,
+            np.concatenate([by_noise + by_step, further]),
+            growth=max(points / run.weights.size, 1.0),
         ),
+        points=points,
         plates=run.target.structure.plates,
         has_plain_gradient=not run.gradient.is_control_variate,
         has_correction=run.tuned.correction is not None,

@@ -9,7 +9,7 @@ import numpy as np
 from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
-from numpyro_sgmcmc.verdict.draws import gradients
+from numpyro_sgmcmc.verdict.draws import gradients, row_count
 from numpyro_sgmcmc.verdict.fields import Fields, coupled_fields, dense_fields
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -18,6 +18,9 @@ from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,
     GRADIENT_NUMBERS,
     GRADIENT_POINTS,
+    GRADIENT_ROWS,
+    MORE_GRADIENT_NUMBERS,
+    MORE_GRADIENT_POINTS,
 )
 
 
@@ -79,11 +82,23 @@ def is_dense(run: FinishedRun) -> bool:
     return dimension <= DENSE and chains * draws >= DRAWS_BY_DIMENSION * dimension
 
 
+def most_points(run: FinishedRun) -> int:
+    """Return at how many draws the gradient may be evaluated, however many there are."""
+    dimension = run.walkers[0].draws.shape[2]
+    numbers = dimension * len(run.walkers)
+    least = max(GRADIENT_POINTS, 6 * dimension if is_dense(run) else 0)
+    affordable = min(
+        MORE_GRADIENT_POINTS,
+        GRADIENT_ROWS // row_count(run.target),
+        MORE_GRADIENT_NUMBERS // numbers,
+    )
+    return min(max(least, affordable), max(GRADIENT_NUMBERS // numbers, 2))
+
+
 def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
     """Return some draws of each walker, the same ones, with the gradients there."""
     count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
-    wanted = max(GRADIENT_POINTS, 6 * dimension if is_dense(run) else 0)
-    places = spread(count, min(wanted, max(GRADIENT_NUMBERS // (dimension * len(run.walkers)), 2)))
+    places = spread(count, most_points(run))
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     weights = run.weights.reshape(-1) / run.weights.sum()
     found, centre = [], None

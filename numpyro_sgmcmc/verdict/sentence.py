@@ -24,8 +24,11 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         return f"{outcome.value}{target}: {_calibrated(evidence)}"
     first, *others = (WORDS[cause](evidence) for cause in causes)
     also = "".join(f" Also, {words}" for words in others[:1])
-    more = more_draws(evidence, outcome)
-    advice = "" if more is None else f" Take {more:,} more draws (in all chains together)."
+    more = more_draws(evidence, outcome, causes)
+    if more is not None:
+        advice = f" Take {more:,} more draws (in all chains together)."
+    else:
+        advice = _no_draws(evidence) if causes == [Cause.IMPRECISE] else ""
     return f"{outcome.value}{target}: {first}{also}{advice}"
 
 
@@ -35,6 +38,13 @@ def _calibrated(evidence: Evidence) -> str:
         f"the worst standard deviation is measured {100 * abs(sd.error):.1f} % off (at most"
         f" {100 * sd.upper:.1f} %), the worst mean {abs(mean.error):.2f} standard deviations (at"
         f" most {mean.upper:.2f}); smallest effective sample size {evidence.ess[1]:,.0f}."
+    )
+
+
+def _no_draws(evidence: Evidence) -> str:
+    return (
+        f" More draws would not decide: gradients at {evidence.points:,} of them, as many as are"
+        " computed, leave too much uncertain. Compare with another sampler."
     )
 
 

@@ -48,7 +48,16 @@ DENSE = 500
 
 DRAWS_BY_DIMENSION = 4
 GRADIENT_POINTS = 2_000
-"""Draws at which the gradient is evaluated; in `DENSE` mode 6 d at least."""
+"""Draws at which the gradient is evaluated at least; in `DENSE` mode 6 d."""
+
+MORE_GRADIENT_POINTS = 100_000
+"""Draws at which it is evaluated where gradients of all rows there stay within `GRADIENT_ROWS`. The
+relative variance that gradients ask for has a standard error of c / sqrt(points), with c up to
+about 3 for the densities of the fuzz (`ratio_moments` on a Student t): 2,000 points would bound no
+such standard deviation to `SD_TOLERANCE`, however many draws there are."""
+
+MORE_GRADIENT_NUMBERS = 2**21
+"""Entries of all gradients at more than `GRADIENT_POINTS` draws: regressions hold copies."""
 
 GRADIENT_NUMBERS = 2**26
 """Entries of all gradients together that are kept in memory."""

@@ -1,0 +1,38 @@
+"""The number of draws that is advised, by hand."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc.verdict.bounds import factor_needed
+from numpyro_sgmcmc.verdict.measurement import Errors
+
+NOTHING = np.zeros(1)
+FINE = Errors(NOTHING, NOTHING, NOTHING)
+CHANCE = NormalDist().inv_cdf(1 - 0.1 / 4)
+"""One coordinate, a mean and a variance, two sides, 10 % together."""
+
+
+def factor(uncertainty, total, growth=np.inf):
+    variance = Errors(NOTHING, np.array([uncertainty]), np.array([total]))
+    return factor_needed(variance, FINE, NOTHING, growth)
+
+
+def test_errors_of_draws_fall_with_their_root():
+    """Half of a variance's error is the sd's: (1.96 + 1.64) 0.1 / 2 is 3.6 times 5 %."""
+    expected = ((CHANCE + NormalDist().inv_cdf(0.95)) * 0.1 / 2 / 0.05) ** 2
+    assert factor(0.0, 0.1) == pytest.approx(expected, rel=0.025)
+
+
+def test_errors_of_gradients_fall_while_there_are_more_of_them():
+    expected = ((CHANCE + 3) * 0.1 / 2 / 0.05) ** 2
+    assert factor(0.1, 0.1) == pytest.approx(expected, rel=0.025)
+    assert factor(0.1, 0.1, growth=1.1 * expected) == factor(0.1, 0.1)
+    assert factor(0.1, 0.1, growth=0.9 * expected) == np.inf
+
+
+def test_what_gradients_leave_uncertain_asks_for_more_draws_than_without():
+    few = factor(0.015, 0.05, growth=1.0)
+    assert np.isfinite(few)
+    assert few > 1.2 * factor(0.015, 0.05)
