@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from functools import cache
+from math import ceil
 from typing import Any, NamedTuple
 
 import jax
@@ -77,12 +78,15 @@ def run_case(seed: int) -> Outcome:
     return _run(NAMES[seed % len(NAMES)], seed, random_fault)
 
 
-def sound_case(program: str, seed: int) -> Outcome:
-    """Run a program on a problem of its own, and put exact draws in the place of the run's."""
-    return _run(program, seed, lambda rng, dimension: Fault(True, "none", 0, 1.0))
+def sound_case(program: str, seed: int, rounds: int) -> Outcome:
+    """Run a program on a problem of its own, and put exact draws in the place of the run's.
+
+    Where the verdict asks for more draws it gets them, so many times.
+    """
+    return _run(program, seed, lambda rng, dimension: Fault(True, "none", 0, 1.0), rounds)
 
 
-def _run(name: str, seed: int, fault_of: Callable[[Any, int], Fault]) -> Outcome:
+def _run(name: str, seed: int, fault_of: Callable[[Any, int], Fault], rounds: int = 0) -> Outcome:
     program, rng = PROGRAMS[name], np.random.default_rng([14, seed])
     width = program.width(rng)
     problem = program.family.problem(rng, width, program.temperature)
@@ -93,7 +97,13 @@ def _run(name: str, seed: int, fault_of: Callable[[Any, int], Fault]) -> Outcome
         warnings.simplefilter("ignore", UserWarning)
         mcmc.run(jax.random.key(seed), *problem.args)
         _change(mcmc, fault, problem, rng)
-        found = diagnose(mcmc)
+        found, length = diagnose(mcmc), program.draws
+        for _ in range(rounds):
+            if found.more_draws is None:
+                break
+            length += ceil(found.more_draws / program.chains)
+            _change(mcmc, fault, problem, rng, length)
+            found = diagnose(mcmc)
         errors = _errors(mcmc, problem, program)
     return Outcome(seed, name, width, fault, found.calibrated, found.sentence, errors)
 
@@ -113,8 +123,8 @@ def _mcmc(name: str) -> MCMC:
     )
 
 
-def _change(mcmc: Any, fault: Fault, problem: Any, rng: Any) -> None:
-    """Put the changed draws in the place of the run's own."""
+def _change(mcmc: Any, fault: Fault, problem: Any, rng: Any, length: int | None = None) -> None:
+    """Put the changed draws in the place of the run's own; exact ones may be more than these."""
     if not fault.is_exact and fault.kind == "none":
         return
     sites = _transforms(mcmc.sampler.model, problem.args)
@@ -122,10 +132,11 @@ def _change(mcmc: Any, fault: Fault, problem: Any, rng: Any) -> None:
     fields = [name for name in WALKERS if name in states]
     free = {**states, "z": {n: sites[n].inv(jnp.asarray(states["z"][n])) for n in sites}}
     shapes = {n: np.shape(free["z"][n])[2:] for n in sites}
-    walkers = with_fault(fault, {n: raveled(free[n]) for n in fields}, problem, rng)
-    kept = walkers["z"].shape[1]
+    walkers = with_fault(fault, {n: raveled(free[n]) for n in fields}, problem, rng, length)
+    # What is known of each draw, its step size say, is repeated where draws outnumber the run's.
+    places = np.arange(walkers["z"].shape[1]) % free["z"][next(iter(sites))].shape[1]
     for name, value in states.items():
-        states[name] = jax.tree.map(lambda x: x[:, :kept], value)
+        states[name] = jax.tree.map(lambda x: x[:, places], value)
     for name in fields:
         values = _unraveled(walkers[name], shapes)
         if name == "z":

@@ -46,12 +46,18 @@ def random_fault(rng: Any, dimension: int) -> Fault:
     return Fault(is_exact, kind, int(rng.integers(dimension)), float(rng.choice(amounts)))
 
 
-def with_fault(fault: Fault, walkers: dict[str, np.ndarray], problem: Any, rng: Any) -> dict:
-    """Return the changed draws of the walkers, (chains, draws, d) by field."""
+def with_fault(
+    fault: Fault, walkers: dict[str, np.ndarray], problem: Any, rng: Any, length: int | None = None
+) -> dict:
+    """Return the changed draws of the walkers, (chains, draws, d) by field.
+
+    Exact ones are `length` of each chain, as many as the walkers' by default.
+    """
     changed = dict(walkers)
     if fault.is_exact:
+        chains, draws = walkers["z"].shape[:2]
         # The same for all walkers, whose extrapolated estimates are then those of these draws.
-        changed = dict.fromkeys(walkers, problem.sample(rng, walkers["z"].shape[:2]))
+        changed = dict.fromkeys(walkers, problem.sample(rng, (chains, length or draws)))
     for name, z in changed.items():
         z = z.copy()
         if fault.kind == "scaled":

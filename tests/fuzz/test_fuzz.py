@@ -17,6 +17,7 @@ SOUND = (
     "SGHMCSplit, untuned, one chain",
 )
 SOUND_SEEDS = range(CASES, CASES + 4)
+ROUNDS = 2
 
 
 @pytest.mark.parametrize("program", NAMES)
@@ -29,7 +30,11 @@ def test_a_wrong_run_is_never_called_calibrated(program):
 
 @pytest.mark.parametrize("program", SOUND)
 def test_exact_draws_are_called_calibrated(program):
-    """A verdict that always refuses would pass the test above: three of four must be accepted."""
-    outcomes = [sound_case(program, seed) for seed in SOUND_SEEDS]
+    """A verdict that always refuses would pass the test above.
+
+    By design a verdict's advice is enough for 90 % of runs, so that two rounds of it fail for 1 %,
+    and more than one of four for less than 1e-3.
+    """
+    outcomes = [sound_case(program, seed, ROUNDS) for seed in SOUND_SEEDS]
     refused = [str(outcome) for outcome in outcomes if not outcome.calibrated]
     assert len(refused) <= 1, "\n".join(["Exact draws, refused:", *refused])
