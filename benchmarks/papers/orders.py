@@ -26,11 +26,11 @@ def order_finding(
     Args:
         claim: the paper's.
         claimed: its order.
-        rows: measurements, all of which enter the score.
+        rows: measurements, all of which enter the score; there may be none.
         limit: the exact slope as h -> 0.
         local_slope: the exact slope at a row's step size.
     """
-    score = worst_score(rows)
+    score = worst_score(rows) if rows else None
     seen = [row for row in rows if abs(row["measured"]) > VISIBLE * row["error"]]
     near = [row for row in seen if abs(local_slope(row) - limit) < 0.5]
     exact = f"{limit:.2f} as h → 0"
@@ -45,5 +45,5 @@ def order_finding(
         f"slope {measured:.3f} ± {spread:.3f}, h = {size.min():g} to {size.max():g}",
         f"{there:.2f} there, {exact}",
         order(claimed, measured, spread),
-        max(score, abs(measured - there) / spread),
+        max(score or 0.0, abs(measured - there) / spread),
     )
