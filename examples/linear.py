@@ -1,8 +1,8 @@
 """What makes diamonds expensive? Linear regression with an unknown noise scale on 53,940 diamonds.
 
 A few rows have impossible sizes (a width of 59 mm) and a strong influence on the fit. They make the
-minibatch gradient noisy. The kernel measures this and chooses a small step size, and `num_steps`
-takes enough transitions for each draw.
+minibatch gradient noisy. The kernel measures this and chooses a small step size. `num_steps` takes
+enough transitions for each draw; without it the kernel would choose their number too.
 
 Run it with `python -m examples.linear` if the extra `examples` is installed.
 """

@@ -69,7 +69,8 @@ def tune(
     the first round is burn-in. Scoring uses about half as many rows as the chains. The budget does
     not include scoring and compilation.
 
-    No warm-up takes place: options that the kernel leaves open are not adapted.
+    No warm-up takes place: options that the kernel leaves open are not adapted. An iteration is one
+    transition unless the kernel has a `num_steps`, also for the kernel that is returned.
 
     References:
         Coullon, South and Nemeth 2023, "Efficient and Generalizable Tuning Strategies for

@@ -35,6 +35,7 @@ INVALID = {
     "preconditioner": 3,
     "noise_correction": "full",
     "num_steps": 0,
+    "max_num_steps": 0,
     "init_strategy": 3,
 }
 
