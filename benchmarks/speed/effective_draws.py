@@ -120,7 +120,7 @@ PARTS = (
         "time to ESS 400 from a cold start, the faster of NUTS and HMCECS over ours",
         Bar(1.0, at_least=True),
         times,
-        "compiling the warm-up takes most of our time",
+        "how much of it each side spends until its warm-up ends is printed beside it",
     ),
 )
 

@@ -36,7 +36,7 @@ class Settings(NamedTuple):
 
     known: bool = True
     depth: int = 3
-    accept: float = 0.8
+    accept: float = 0.7
     chains: int = 4
 
 
@@ -112,7 +112,7 @@ class Side(NamedTuple):
 
 
 SIDES = {
-    "ours": Side("ours", ours, Length(1_000, 80_000)),
-    "nuts": Side("NUTS", nuts, Length(150, 60)),
+    "ours": Side("ours", ours, Length(1_000, 20_000)),
+    "nuts": Side("NUTS", nuts, Length(50, 60)),
     "hmcecs": Side("HMCECS", hmcecs, Length(150, 5_000)),
 }

@@ -16,6 +16,7 @@ from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
 from numpyro_sgmcmc.preparation.target import View
 from numpyro_sgmcmc.preparation.thresholds import (
+    CHANCE_OF_NOISE,
     DENSE_NOISE,
     NOISE_BATCH,
     NOISE_DRAWS,
@@ -93,10 +94,6 @@ def gradient_noise(
 def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
     """Return the covariance of gradients, (n, d), whose matrix is too large to be formed.
 
-    The largest eigenvalue of a covariance from fewer draws than dimensions is too large by a factor
-    of about (1 + sqrt(d / n))^2. Therefore the noisiest directions are found with one half of the
-    draws, and the variances along them are measured with the other half.
-
     Args:
         draws: centred and scaled, so that V = draws' draws.
         linear: the preconditioner in whose coordinates the gradients are.
@@ -115,13 +112,37 @@ def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
         rest = draws
         outside = jnp.sum(draws**2, axis=0)
         correction = DiagonalCorrection(outside)
-    first, second = rest[::2], rest[1::2]
+    excess, share = noisiest(rest / jnp.where(outside > 0, jnp.sqrt(outside), jnp.inf))
+    along = share @ outside
+    largest = jnp.maximum(correction.largest, (1 + excess) * along)
+    return Noise(largest, correction, excess * along, jnp.median(outside))
+
+
+def noisiest(draws: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the direction of largest variance u of a covariance I + s u u', given draws (n, d).
+
+    The largest eigenvalue of the covariance of fewer draws than dimensions is too large even if s
+    is 0, by a factor of about (1 + sqrt(d / n))^2. Therefore u is estimated from one half of the
+    draws, and the variance 1 + e along it from the other half. With g = d / (n / 2) dimensions a
+    draw the squared cosine of the estimate with u is (1 - g / s^2) / (1 + g / s) (Paul 2007,
+    Statistica Sinica 17), so that e = (s^2 - g) / (s + g), which is solved for s. Where e might be
+    0 by chance, s is e.
+
+    Args:
+        draws: centred and scaled, so that the diagonal of draws' draws is 1.
+
+    Returns:
+        s, and the squares of the entries of u, (d,).
+    """
+    first, second = draws[::2], draws[1::2]
     combinations = jnp.linalg.eigh(first @ first.T)[1][:, -NOISY_DIRECTIONS:]
     directions = first.T @ combinations
     length = jnp.linalg.norm(directions, axis=0)
     directions = directions / jnp.where(length > 0, length, 1.0)
     found = jnp.sum((second @ directions) ** 2, axis=0) * len(draws) / len(second)
-    described = outside @ directions**2
-    residual = jnp.maximum(jnp.max(found - described), 0.0)
-    typical = jnp.median(outside)
-    return Noise(jnp.maximum(correction.largest, jnp.max(found)), correction, residual, typical)
+    best = jnp.argmax(found)
+    e = jnp.maximum(found[best] - 1.0, 0.0)
+    by_chance = CHANCE_OF_NOISE * (2 / len(second)) ** 0.5
+    ratio = draws.shape[1] / len(first)
+    s = (e + jnp.sqrt(e**2 + 4 * ratio * (1 + e))) / 2
+    return jnp.where(e > by_chance, s, e), directions[:, best] ** 2

@@ -174,6 +174,9 @@ WIDE_NOISE_NUMBERS = 2**23
 NOISY_DIRECTIONS = 4
 """Directions of largest noise that are examined in high dimension."""
 
+CHANCE_OF_NOISE = 4.0
+"""Standard errors by which the noise of a direction must exceed that of its coordinates."""
+
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""
 
