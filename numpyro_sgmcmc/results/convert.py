@@ -75,8 +75,8 @@ def to_inference_data(
             same name.
 
     Raises:
-        TypeError: where `mcmc` did not run a kernel of this package.
-        ValueError: where it has not run yet, a result would be too large, rows or draws are asked
+        TypeError: if `mcmc` did not run a kernel of this package.
+        ValueError: if it has not run yet, a result would be too large, rows or draws are asked
             for that there are not, or `dims` and `coords` do not fit.
     """
     run = run_of(mcmc)

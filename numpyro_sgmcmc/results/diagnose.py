@@ -16,7 +16,7 @@ def diagnose(mcmc: MCMC) -> Diagnosis:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
 
     Raises:
-        TypeError: where `mcmc` did not run a kernel of this package.
-        ValueError: where it has not run yet, or at temperature 0.
+        TypeError: if `mcmc` did not run a kernel of this package.
+        ValueError: if it has not run yet, or at temperature 0.
     """
     return diagnosis_of(run_of(mcmc))

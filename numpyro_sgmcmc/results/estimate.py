@@ -44,7 +44,7 @@ def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estima
         fn: from a dict of the constrained sites of one draw to an array.
 
     Raises:
-        ValueError: where there are fewer than 4 draws, too few for a standard error.
+        ValueError: if there are fewer than 4 draws, too few for a standard error.
     """
     values = extrapolated(data, lambda group: values_of(data, group, fn))
     return weighted_mean(values, weights_of(data))

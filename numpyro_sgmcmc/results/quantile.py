@@ -33,7 +33,7 @@ def quantile(
         The quantiles, shape of the probabilities and then that of the function.
 
     Raises:
-        ValueError: where a probability is not inside (0, 1), or there are fewer than 4 draws.
+        ValueError: if a probability is not inside (0, 1), or there are fewer than 4 draws.
     """
     wanted = np.asarray(probabilities, np.float64)
     if wanted.size == 0 or not np.all((wanted > 0) & (wanted < 1)):
@@ -68,7 +68,7 @@ def interval(
         Lower and upper end along the first axis.
 
     Raises:
-        ValueError: where the probability is not inside (0, 1), or there are fewer than 4 draws.
+        ValueError: if the probability is not inside (0, 1), or there are fewer than 4 draws.
     """
     if not 0 < probability < 1:
         raise ValueError(

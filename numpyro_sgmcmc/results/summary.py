@@ -28,7 +28,7 @@ def summary(data: Any, **options: Any) -> Any:
             rounded unless `round_to` says to how many decimals.
 
     Raises:
-        ValueError: where there are fewer than 4 draws, or `stat_funcs` are asked for of draws that
+        ValueError: if there are fewer than 4 draws, or `stat_funcs` are asked for of draws that
             do not weigh the same.
     """
     warn_about_verdict(data)

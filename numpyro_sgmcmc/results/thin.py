@@ -26,8 +26,8 @@ def thin_by_weight(data: Any, num_draws: int | None = None) -> Any:
         num_draws: for each chain; by default as many as can be had without taking one twice.
 
     Raises:
-        TypeError: where `num_draws` is not an integer.
-        ValueError: where it is not positive.
+        TypeError: if `num_draws` is not an integer.
+        ValueError: if it is not positive.
     """
     weights = weights_of(data)
     most = int(np.min(weights.sum(1) / weights.max(1)) * (1 + 1e-9))

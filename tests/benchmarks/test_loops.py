@@ -79,8 +79,8 @@ def test_importance_weights_correct_the_moments():
 
 
 def test_the_references_own_error_is_small_beside_the_bounds():
-    law = reference.load()
-    assert law["khat"] < reference.LARGEST_KHAT
-    assert law["largest_mean_error_in_sd"] < 0.01
-    assert law["largest_relative_sd_error"] < 0.005
-    assert law["effective_draws"] > 0.9 * law["draws"]
+    known = reference.load()
+    assert known["khat"] < reference.LARGEST_KHAT
+    assert known["largest_mean_error_in_sd"] < 0.01
+    assert known["largest_relative_sd_error"] < 0.005
+    assert known["effective_draws"] > 0.9 * known["draws"]

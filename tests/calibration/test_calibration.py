@@ -70,7 +70,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_laws_are_noticed(case):
+def test_wrong_distributions_are_noticed(case):
     model, build = WRONG[case]
     found = ranks(build, model)
     with pytest.raises(AssertionError, match="not uniform"):

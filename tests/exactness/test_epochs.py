@@ -19,7 +19,7 @@ from numpyro_sgmcmc import (
 from tests.exactness.simulate import around, simulate
 from tests.oracles import linear
 from tests.oracles.enumeration import rows_of
-from tests.oracles.epochs import law
+from tests.oracles.epochs import distribution
 from tests.oracles.monte_carlo import assert_moments
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 
@@ -42,9 +42,11 @@ def build(dynamics, h):
 def biases(dynamics, data, scheme):
     """Relative errors of the variance, and errors of the mean, at each step size."""
     posterior = linear.posterior(*data)
-    laws = [law(build(dynamics, h), rows_of(posterior), 1, h, scheme) for h in STEP_SIZES]
-    variances = np.array([c[0, 0] for _, c in laws]) * posterior.hessian[0, 0] - 1
-    return variances, np.array([mean[0] for mean, _ in laws])
+    distributions = [
+        distribution(build(dynamics, h), rows_of(posterior), 1, h, scheme) for h in STEP_SIZES
+    ]
+    variances = np.array([c[0, 0] for _, c in distributions]) * posterior.hessian[0, 0] - 1
+    return variances, np.array([mean[0] for mean, _ in distributions])
 
 
 def slope(errors):
@@ -57,7 +59,7 @@ def test_oracle_is_the_discrete_lyapunov_equation_where_minibatches_are_independ
         known = stationary_covariance(
             build(dynamics, h), posterior.hessian, posterior.noise(2, replace=False), h
         )
-        _, found = law(build(dynamics, h), rows_of(posterior), 2, h, "uniform")
+        _, found = distribution(build(dynamics, h), rows_of(posterior), 2, h, "uniform")
         np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-12)
 
 
@@ -102,11 +104,11 @@ def test_langevin_keeps_its_own_order(scheme):
         pytest.param("splitting", "sweep", 2, marks=pytest.mark.long),
     ],
 )
-def test_kernel_against_the_exact_law(dynamics, scheme, batch):
+def test_kernel_against_the_exact_distribution(dynamics, scheme, batch):
     posterior, rows = linear.posterior(*VARIED), rows_of(linear.posterior(*VARIED))
     h = {"langevin": 0.08, "splitting": 0.25}[dynamics]
-    mean, covariance = law(build(dynamics, h), rows, batch, h, scheme)
-    _, independent = law(build(dynamics, h), rows, batch, h, "uniform")
+    mean, covariance = distribution(build(dynamics, h), rows, batch, h, scheme)
+    _, independent = distribution(build(dynamics, h), rows, batch, h, "uniform")
     assert abs(independent[0, 0] / covariance[0, 0] - 1) > 0.05  # or the test would tell nothing
     model = partial(linear.model, subsample_size=batch)
     kernel = {

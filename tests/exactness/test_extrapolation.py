@@ -36,8 +36,8 @@ EXPECTED = {  # order of what is left by one, two and three walkers with exact g
 def variance(name, h, noise):
     """The exact stationary variance on U = z^2 / 2, gradient noise of this variance."""
     known = Noise(np.array([[1.0], [-1.0]]) * np.sqrt(noise), np.zeros((2, 1, 1)), 1.0)
-    law = DYNAMICS[name](h, np.eye(1), 1.3)
-    return stationary_covariance(law, np.eye(1), known, h)[0, 0]
+    recursion = DYNAMICS[name](h, np.eye(1), 1.3)
+    return stationary_covariance(recursion, np.eye(1), known, h)[0, 0]
 
 
 def remaining_order(name, weights, noise, steps):

@@ -19,16 +19,20 @@ from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 from tests.exactness import mutations as bug
-from tests.exactness import test_stationary_law as law
+from tests.exactness import test_stationary_distribution as stationary
 from tests.registry import make
 
 
 def _kernel(name):
-    return partial(law.check_law, name, law.STEP_SIZES[law.KERNELS[name].dynamics][1:2])
+    return partial(
+        stationary.check_distribution,
+        name,
+        stationary.STEP_SIZES[stationary.KERNELS[name].dynamics][1:2],
+    )
 
 
 def _heated(dynamics):
-    check = law.test_temperature_multiplies_the_variance_of_the_noise
+    check = stationary.test_temperature_multiplies_the_variance_of_the_noise
     return partial(check, dynamics, 2.0)
 
 
@@ -65,7 +69,7 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     MUTATIONS,
     ids=[list(mutation.values())[-1].__name__ for _, mutation in MUTATIONS],
 )
-def test_the_stationary_law_shows_it(check, mutation, monkeypatch):
+def test_the_stationary_distribution_shows_it(check, mutation, monkeypatch):
     bug.SEEN.clear()
     for (owner, name), broken in mutation.items():
         monkeypatch.setattr(owner, name, broken)
@@ -85,9 +89,9 @@ def test_the_rewritten_steps_are_the_library_s_but_for_their_bugs():
 
 def assert_no_key_is_used_twice(name, monkeypatch, split=random.split):
     """Keys shared by noise and minibatch hardly change a distribution, so the keys are checked."""
-    exact, used = law.linear.posterior(*law.LOCATION), []
-    kernel = make(name, law.BATCHED, anchor=law.theta_of(exact))
-    state = kernel.init(jax.random.key(0), 0, law.theta_of(exact), law.LOCATION, {})
+    exact, used = stationary.linear.posterior(*stationary.LOCATION), []
+    kernel = make(name, stationary.BATCHED, anchor=stationary.theta_of(exact))
+    state = kernel.init(jax.random.key(0), 0, stationary.theta_of(exact), stationary.LOCATION, {})
 
     @jax.jit
     def advance(state):
@@ -104,7 +108,7 @@ def assert_no_key_is_used_twice(name, monkeypatch, split=random.split):
             patch.setattr(Stepper, "increment", watched(bug.DRAW))
             patch.setattr(Stepper, "minibatch", watched(bug.BATCH))
             patch.setattr(random, "split", split)
-            return kernel.sample(state, law.LOCATION, {}), inside
+            return kernel.sample(state, stationary.LOCATION, {}), inside
 
     for _ in range(3):
         state, inside = advance(state)

@@ -11,7 +11,7 @@ from numpyro_sgmcmc import SGHMC, SGLD, SGHMCSplit
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import Langevin, Splitting
 from tests.exactness.simulate import around, simulate
-from tests.exactness.test_stationary_law import BATCHED, FRICTION, LOCATION, REGRESSION
+from tests.exactness.test_stationary_distribution import BATCHED, FRICTION, LOCATION, REGRESSION
 from tests.oracles import linear
 from tests.oracles.monte_carlo import assert_moments
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
@@ -24,11 +24,11 @@ CASES = {
 }
 
 
-def corrected(law, correction, dynamics, h):
+def corrected(recursion, correction, dynamics, h):
     """The recursion whose increments are C dW."""
     heating = partial(dynamics.heating, step_size=h)
     reduced = jax.vmap(lambda dw: correction.reduce(dw, heating))(jnp.eye(2)).T
-    return law._replace(heat=law.heat @ np.asarray(reduced, np.float64))
+    return recursion._replace(heat=recursion.heat @ np.asarray(reduced, np.float64))
 
 
 def relative_errors(covariance, wanted):
@@ -39,7 +39,7 @@ def relative_errors(covariance, wanted):
 @pytest.mark.parametrize(
     ("name", "kind"), [*((name, "dense") for name in CASES), ("splitting", "diagonal")]
 )
-def test_corrected_kernel_has_its_exact_law(name, kind):
+def test_corrected_kernel_has_its_exact_distribution(name, kind):
     """Five comparisons of moments at 4 standard errors: false-failure rate 4e-4, fixed keys."""
     build, h, options = CASES[name]
     exact, size = linear.posterior(*LOCATION), slice(2)
@@ -51,8 +51,8 @@ def test_corrected_kernel_has_its_exact_law(name, kind):
     )
     plain = DYNAMICS[name](h, np.eye(2), FRICTION)
     dynamics = kernel.options.dynamics.with_friction(FRICTION)
-    law = corrected(plain, kernel.memory.latest.tuned.correction, dynamics, h)
-    covariance = stationary_covariance(law, exact.hessian, noise, h)[size, size]
+    recursion = corrected(plain, kernel.memory.latest.tuned.correction, dynamics, h)
+    covariance = stationary_covariance(recursion, exact.hessian, noise, h)[size, size]
     assert_moments(np.asarray(draws), exact.mode, covariance)
     wanted = stationary_covariance(plain, exact.hessian, exact.noise(None), h)[size, size]
     before = stationary_covariance(plain, exact.hessian, noise, h)[size, size]
@@ -83,9 +83,9 @@ def test_what_is_left_with_noise_that_varies(name, order):
     left, before = [], []
     for h in steps:
         plain = DYNAMICS[name](h, np.eye(2), FRICTION)
-        law = corrected(plain, correction, dynamics, h)
+        recursion = corrected(plain, correction, dynamics, h)
         wanted = stationary_covariance(plain, exact.hessian, exact.noise(None), h)[:2, :2]
-        one = stationary_covariance(law, exact.hessian, noise, h)[:2, :2]
+        one = stationary_covariance(recursion, exact.hessian, noise, h)[:2, :2]
         other = stationary_covariance(plain, exact.hessian, noise, h)[:2, :2]
         left.append(np.abs(relative_errors(one, wanted)).max())
         before.append(np.abs(relative_errors(other, wanted)).max())

@@ -1,7 +1,7 @@
 """Order of accuracy on a Gaussian, by regression of the exact stationary bias on the step size.
 
-Nothing is simulated; test_stationary_law.py tests that kernels have these distributions. A slope
-differs from the order by the next term of the bias, at most 0.15 at these step sizes.
+Nothing is simulated; test_stationary_distribution.py tests that kernels have these distributions. A
+slope differs from the order by the next term of the bias, at most 0.15 at these step sizes.
 """
 
 import numpy as np

@@ -63,10 +63,12 @@ def hamiltonian(h):
 SCHEMES = [(langevin, 1), (extrapolated, 2), (splitting, 2), (hamiltonian, 2)]
 
 
-@pytest.mark.parametrize(("law", "expected"), SCHEMES, ids=[law.__name__ for law, _ in SCHEMES])
-def test_exact_bias(law, expected):
+@pytest.mark.parametrize(
+    ("exact_at", "expected"), SCHEMES, ids=[exact_at.__name__ for exact_at, _ in SCHEMES]
+)
+def test_exact_bias(exact_at, expected):
     target = exact_moment()
-    slope = order(lambda h: law(h) - target, np.array([0.04, 0.06, 0.08]))
+    slope = order(lambda h: exact_at(h) - target, np.array([0.04, 0.06, 0.08]))
     assert abs(slope - expected) < 0.15
 
 
@@ -88,7 +90,7 @@ CASES = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_simulated_bias(name):
-    build, law, expected, largest = CASES[name]
+    build, exact_at, expected, largest = CASES[name]
     options = {"friction": FRICTION} if name.startswith("SGHMC") else {}
     fields = ("z", "z_halfway", "z_coarse") if name == "SGRRLD" else ("z",)
     target, biases, errors = exact_moment(), [], []
@@ -106,7 +108,7 @@ def test_simulated_bias(name):
         squares = [np.mean(np.asarray(walker, np.float64) ** 2, axis=1) for walker in walkers]
         fine, halfway, coarse = squares if len(squares) == 3 else squares * 3
         by_chain = (fine + halfway - coarse)[:, None]
-        assert_averages(by_chain, np.array([law(h)]))
+        assert_averages(by_chain, np.array([exact_at(h)]))
         biases.append(by_chain.mean() - target)
         errors.append(by_chain.std(ddof=1) / np.sqrt(CHAINS))
     # The other order would have divided the bias by 2 instead of 4, or by 4 instead of 2.

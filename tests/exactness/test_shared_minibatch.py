@@ -42,7 +42,7 @@ def mean_and_error(values, batches=50):
     return means.mean(), means.std(ddof=1) / np.sqrt(batches)
 
 
-def test_law_of_a_chain_and_what_two_have_in_common():
+def test_distribution_of_a_chain_and_what_two_have_in_common():
     """Langevin with additive noise: z' = (1 - h N) z + h xi + sqrt(2 h) w, xi shared.
 
     Both within 5 standard errors of 50 batches (false failures: 2 x 8e-6, Student's t).

@@ -52,9 +52,9 @@ def test_order_of_the_extrapolation():
         noise = POSTERIOR.noise(BATCH)
         return stationary_covariance(build(h), POSTERIOR.hessian, noise, h)[0, 0]
 
-    laws = np.array([[variance(h), variance(h / 2), variance(h / 4)] for h in steps])
+    variances = np.array([[variance(h), variance(h / 2), variance(h / 4)] for h in steps])
     for weights, order in (([1, 0, 0], 1), ([-1, 2, 0], 2), (WEIGHTS, 3)):
-        errors = np.abs(laws @ np.array(weights) - exact[0, 0])
+        errors = np.abs(variances @ np.array(weights) - exact[0, 0])
         slope = np.polyfit(np.log(steps), np.log(errors), 1)[0]
         assert slope == pytest.approx(order, abs=0.15)
 

@@ -61,9 +61,9 @@ def test_sagald(h, replace):
     assert_moments(run(kernel), POSTERIOR.mode, saga(ROWS, BATCH, h, replace))
 
 
-def test_the_laws_differ_by_more_than_the_tests_resolve():
+def test_the_distributions_differ_by_more_than_the_tests_resolve():
     h = 0.12
-    laws = [langevin(POSTERIOR.noise(BATCH), h), saga(ROWS, BATCH, h)]
-    laws += [svrg(ROWS, BATCH, h, m) for m in (1, 2, 8)]
-    traces = np.sort([np.trace(one) for one in laws])
+    covariances = [langevin(POSTERIOR.noise(BATCH), h), saga(ROWS, BATCH, h)]
+    covariances += [svrg(ROWS, BATCH, h, m) for m in (1, 2, 8)]
+    traces = np.sort([np.trace(one) for one in covariances])
     assert (np.diff(traces) > 0.005 * traces[:-1]).all()

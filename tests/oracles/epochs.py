@@ -10,7 +10,7 @@ from tests.oracles.recursion import Recursion
 SCHEMES = ("uniform", "reshuffled", "sweep")
 
 
-def law(
+def distribution(
     recursion: Recursion, rows: Rows, batch: int, h: float, scheme: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return mean and covariance of (z - mode, p), over all steps, for minibatches of `batch` rows.

@@ -43,10 +43,10 @@ def test_on_a_quadratic_the_balance_is_the_lyapunov_equation():
     constant = rng.normal(size=(40, 2))
     noise = Noise(constant - constant.mean(0), np.zeros((40, 2, 2)), 0.5)
     local = logistic.Local(np.zeros(2), hessian, np.zeros((2, 2, 2)), constant, noise.linear)
-    law = stationary_covariance(langevin(h, np.eye(2), 0.0), hessian, noise, h, temperature)
+    covariance = stationary_covariance(langevin(h, np.eye(2), 0.0), hessian, noise, h, temperature)
     at_mode = np.broadcast_to(noise.at_mode, (5, 2, 2))
     balance = local.balance(h, away, away @ hessian, at_mode, temperature)
-    np.testing.assert_allclose(balance, np.trace(law), rtol=1e-12)
+    np.testing.assert_allclose(balance, np.trace(covariance), rtol=1e-12)
 
 
 def test_gradient_noise_is_the_variance_over_all_rows():

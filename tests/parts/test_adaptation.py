@@ -142,13 +142,13 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     friction = None if found.friction is None else float(found.friction)
     is_plain = isinstance(found.gradient, Plain)
     noise = EXACT.noise(6, anchor=None if is_plain else EXACT.mode)
-    law = DYNAMICS[name](h, s, friction)
+    recursion = DYNAMICS[name](h, s, friction)
     if tuned.correction is not None:
         dynamics = kernel.options.dynamics.with_friction(found.friction)
         heating = partial(dynamics.heating, step_size=h)
         reduced = jax.vmap(lambda dw: tuned.correction.reduce(dw, heating))(jnp.eye(3)).T
-        law = law._replace(heat=law.heat @ np.asarray(reduced, np.float64))
-    covariance = stationary_covariance(law, EXACT.hessian, noise, h)
+        recursion = recursion._replace(heat=recursion.heat @ np.asarray(reduced, np.float64))
+    covariance = stationary_covariance(recursion, EXACT.hessian, noise, h)
     root = np.linalg.cholesky(EXACT.hessian)
     errors = np.linalg.eigvalsh(root.T @ covariance[:3, :3] @ root) - 1
     # The bound is of leading order, and the noise is measured at three points: a fifth of slack.

@@ -47,7 +47,7 @@ def walk(potential, dynamics, preconditioner, position, momentum):
 
 @pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("dynamics", DYNAMICS, ids=lambda d: type(d).__name__)
-def test_the_law_is_that_of_the_whitened_potential(name, dynamics):
+def test_the_distribution_is_that_of_the_whitened_potential(name, dynamics):
     # z = S y, and y is a run without preconditioner on U(S y). The distribution of y, and therefore
     # that of z, is known exactly.
     part, matrix = PARTS[name]

@@ -120,8 +120,8 @@ def test_theory_and_measurement_agree_on_an_inflated_posterior():
     h = 0.03
     found = diagnose(at_mode(SGHMCSplit, h, friction=FRICTION, num_steps=10))
     noise = EXACT.noise(BATCH)
-    law = DYNAMICS["splitting"](h, np.eye(2), FRICTION)
-    covariance = stationary_covariance(law, EXACT.hessian, noise, h)[:2, :2]
+    recursion = DYNAMICS["splitting"](h, np.eye(2), FRICTION)
+    covariance = stationary_covariance(recursion, EXACT.hessian, noise, h)[:2, :2]
     inflation = np.sqrt(np.diag(covariance) * 1 / np.diag(np.linalg.inv(EXACT.hessian))) - 1
     row = found.sites.loc["theta"]
     # V has a relative standard error of sqrt(2 / 2048) a direction; an sd's of ESS draws is
@@ -155,13 +155,13 @@ def test_theory_is_the_recursion(build):
     curvature = np.array([0.5, 1.0, 1.3])
     found = relative_variance(build(), h, curvature, noise, part)
     for i, curve in enumerate(curvature):
-        law = DYNAMICS[name](h, np.eye(1), 2.0)
+        recursion = DYNAMICS[name](h, np.eye(1), 2.0)
         share = float(build().heating(part[i], h))
-        law = law._replace(heat=law.heat * np.sqrt(max(1 - share, 0)))
+        recursion = recursion._replace(heat=recursion.heat * np.sqrt(max(1 - share, 0)))
         known = linear.Noise(
             np.array([[1.0], [-1.0]]) * np.sqrt(noise[i]), np.zeros((2, 1, 1)), 1.0
         )
-        exact = stationary_covariance(law, np.eye(1) * curve, known, h)[0, 0] * curve
+        exact = stationary_covariance(recursion, np.eye(1) * curve, known, h)[0, 0] * curve
         np.testing.assert_allclose(found[i], exact, rtol=1e-4)
     assert np.isinf(relative_variance(build(), 50.0, np.ones(1), np.zeros(1), np.zeros(1)))
 

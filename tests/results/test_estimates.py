@@ -91,7 +91,7 @@ def _starts(chains):
 
 
 @pytest.mark.parametrize("levels", [2, 3])
-def test_richardson_romberg_extrapolates_to_its_exact_law(levels):
+def test_richardson_romberg_extrapolates_to_its_exact_distribution(levels):
     h, draws, chains = 0.08, 300, 150
     kernel = SGRRLD(exact_gradients, h)
     if levels == 3:

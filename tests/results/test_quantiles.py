@@ -59,7 +59,7 @@ def test_standard_error_is_that_of_an_autoregression():
     assert abs(value.mean() - exact) < Z * value.std() / np.sqrt(200)
 
 
-def test_richardson_romberg_extrapolates_quantiles_to_their_exact_law():
+def test_richardson_romberg_extrapolates_quantiles_to_their_exact_distribution():
     h, p = 0.1, 0.9
     data = unjudged(run(SGRRLD(exact_gradients, h), DATA, warmup=50, draws=300, chains=60))
     sd = lambda h: (PRECISION * (1 - h * PRECISION / 2)) ** -0.5  # noqa: E731

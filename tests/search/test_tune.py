@@ -40,8 +40,8 @@ search = partial(tune, unit="gradients")
 
 def variance(step_size):
     """Stationary variance over the posterior's."""
-    law = DYNAMICS["langevin"](step_size, np.eye(1), 1.0)
-    exact = stationary_covariance(law, EXACT.hessian, EXACT.noise(BATCH), step_size)
+    recursion = DYNAMICS["langevin"](step_size, np.eye(1), 1.0)
+    exact = stationary_covariance(recursion, EXACT.hessian, EXACT.noise(BATCH), step_size)
     return exact[0, 0] * CURVATURE
 
 

@@ -52,7 +52,7 @@ def theta_of(exact):
 
 
 COMBINED = {"SGHMCSplit(FixedPoint)", "SGRRHMC", "RichardsonRomberg(SGLDFP)"}
-"""Kernels whose parts are those of others, and whose laws are checked among the long tests."""
+"""Kernels whose parts are those of others: their distributions are checked by long tests."""
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ COMBINED = {"SGHMCSplit(FixedPoint)", "SGRRHMC", "RichardsonRomberg(SGLDFP)"}
     ],
 )
 def test_kernel_with_known_gradient_noise(name):
-    check_law(name, STEP_SIZES[KERNELS[name].dynamics])
+    check_distribution(name, STEP_SIZES[KERNELS[name].dynamics])
 
 
-def check_law(name, step_sizes, burn_in=300, draws=300):
+def check_distribution(name, step_sizes, burn_in=300, draws=300):
     """Check the distribution of one run at each step size in turn."""
     entry = KERNELS[name]
     exact = linear.posterior(*LOCATION)
