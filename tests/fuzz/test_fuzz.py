@@ -7,7 +7,7 @@ import pytest
 
 from tests.fuzz.cases import CASES, NAMES, run_case, seeds_of, sound_case
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.long]
 
 SOUND = (
     "SGLD, untuned",
