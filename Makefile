@@ -21,10 +21,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test fuzz lint format bench papers calibration docs clean
+.PHONY: help install demo test test-long fuzz lint format bench papers calibration docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## create the virtual environment with everything that the other targets need
 
@@ -40,24 +40,27 @@ demo: install ## run the example on real flights and write a report
 
 # One process imports ArviZ first: ArviZ 0.23 writes a file at the first import of a day, and two test
 # processes that do so at the same time can fail.
-# Most tests spend more time on compiling than on computing, so they compile without optimisation. The slow
-# tests compute for long and compile with it.
+# Most tests spend more time on compiling than on computing, so they compile without optimisation.
 # Many tests compile the same program. A cache that both processes share saves a third of the time.
-# Continuous integration also runs the long tests: make test ARGS="-m 'papers or long'"
 CACHE := JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0.1 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 	print(*(f"--{k}={str(v).lower()}" for k, v in compiler_options(0, optimise=False).items()))
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
-test: install ## run the tests
+QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
+	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST)
+test: install ## run the tests (about 8 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
-	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST) $(TESTS) -m "not slow and not papers and not long and not fuzz"
-	@! grep -rqs 'mark\.slow' $(TESTS) || $(PYTEST) $(TESTS) -m slow
+	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz)"
 else
 	@$(PYTEST) $(ARGS)
 endif
+
+# Continuous integration runs them too.
+test-long: install ## run the tests that `make test` leaves out (about 20 minutes)
+	@$(QUICKLY) tests -m "long and not fuzz"
+	@$(PYTEST) tests -m "slow or papers or fuzz"
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
 	@$(PYTEST) tests/fuzz -m fuzz
