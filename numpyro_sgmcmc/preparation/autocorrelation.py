@@ -14,6 +14,9 @@ SHARES = TIMES * (1 - TIMES / 2 * (1 - np.exp(-2 / TIMES)))
 """Variance of a segment's mean as a share of a draw's variance, for these times. This is exact if
 the autocorrelation is exponential; for short times it is the time itself, whatever its shape."""
 
+SLOPES = np.gradient(np.log(TIMES), np.log(SHARES))
+"""Relative error of a time for a relative error of the share: 1 for short times, 1.5 at 0.5."""
+
 BIN = 0.02
 """Width of a bin of log times: far below their standard error."""
 
@@ -59,13 +62,15 @@ def slowest(seen: Seen) -> Slowest | None:
     place = int(np.argmax(shares))
     if shares[place] >= SHARES[-1]:
         return Slowest(LONGEST_TIME * length, place, False)
-    freedom = means.shape[0] * means.shape[1] - 1
+    # A chi-squared variable with these degrees of freedom has the relative error of the time.
+    slope = np.interp(times[place], TIMES, SLOPES)
+    freedom = (means.shape[0] * means.shape[1] - 1) / slope**2
     # One standard error is added, so that five of six chosen numbers suffice.
     reserve = 1 + np.sqrt(2 / freedom)
     return Slowest(float(length * reserve * largest(times, freedom)), place, True)
 
 
-def largest(times: np.ndarray, freedom: int) -> float:
+def largest(times: np.ndarray, freedom: float) -> float:
     """Return the true value that belongs to the largest of some noisy times (d,).
 
     The largest of d estimates is biased upwards: 31 degrees of freedom and 600 equal times give

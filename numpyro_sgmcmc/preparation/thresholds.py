@@ -140,8 +140,9 @@ LONGEST_TIME = 1.0
 mean over a segment of this length has 57 % of the variance of a draw, and the share grows slowly
 for longer times."""
 
-SHORT_TIME = 0.25
-"""Autocorrelation time in lengths of a segment up to which segments are not merged."""
+SHORT_TIME = 0.5
+"""Autocorrelation time in lengths of a segment up to which segments are not merged: merging halves
+the degrees of freedom, and longer times double the square of the relative error."""
 
 BURN_IN_DRAWS = 50
 """Draws whose number of transitions all of a chain's first iterations take together. A draw takes
