@@ -68,16 +68,20 @@ def test_numbers_must_be_numbers(name, value):
         SGHMCSplit(model, 0.1, **{name: value})
 
 
+@pytest.mark.parametrize("name", ["num_steps", "max_num_steps"])
 @pytest.mark.parametrize("value", [0, -3])
-def test_num_steps_must_be_positive(value):
-    with pytest.raises(ValueError, match=r"Expected `num_steps` to be a positive integer; got"):
-        SGLD(model, 0.1, num_steps=value)
+def test_numbers_of_steps_must_be_positive(name, value):
+    with pytest.raises(ValueError, match=rf"Expected `{name}` to be a positive integer; got"):
+        SGLD(model, 0.1, **{name: value})
 
 
-@pytest.mark.parametrize("value", [2.0, "2", True, None])
-def test_num_steps_must_be_an_integer(value):
-    with pytest.raises(TypeError, match=r"Expected `num_steps` to be a positive integer; got"):
-        SGLD(model, 0.1, num_steps=value)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*(("num_steps", value) for value in (2.0, "2", True)), ("max_num_steps", None)],
+)
+def test_numbers_of_steps_must_be_integers(name, value):
+    with pytest.raises(TypeError, match=rf"Expected `{name}` to be a positive integer; got"):
+        SGLD(model, 0.1, **{name: value})
 
 
 @pytest.mark.parametrize(

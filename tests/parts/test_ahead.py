@@ -18,7 +18,7 @@ def test_an_adapting_start_compiles_nothing_twice(build):
     kernel = build(linear.model)
     kernel.init(KEYS, 300, None, TARGET.args, {})
     programs, ahead = kernel.memory.target._programs, kernel.memory.target._ahead
-    assert kernel.adaptation.windows == 4
+    assert kernel.adaptation.windows >= 4
     assert len(ahead) == 11
     foreseen = {key for key, _ in ahead}
     assert {key for key, program in programs.items() if program._cache_size()}.isdisjoint(foreseen)

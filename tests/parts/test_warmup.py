@@ -96,7 +96,7 @@ def test_a_wrong_approximation_is_mended():
     centre = jnp.asarray(EXACT.mode + 3 * sd, jnp.float32)
     rough = Approximation(centre, Diagonal(jnp.asarray(sd * np.array([0.5, 2.0, 0.2]))))
     located = Located(rough, anchor_at(TARGET, centre))
-    options = SGHMCSplit(linear.model).options
+    options = SGHMCSplit(linear.model, num_steps=1).options
     warmed = warm_up(TARGET, jax.random.key(0), options, (FixedPoint(),), located, 2_000)
     found = np.asarray(warmed.approximation.spread.factor, np.float64)
     np.testing.assert_allclose((warmed.approximation.centre - EXACT.mode) / sd, 0.0, atol=5 / 24)
