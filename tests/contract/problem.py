@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
-import pytest
 from numpyro.infer import MCMC
 
 from tests.registry import KERNELS, make
@@ -23,12 +22,6 @@ DISTINCT = [*SOME, "SGHMC", "SGNHT", "SVRGLD", "SAGALD"]
 
 PAIRS = [name for name, entry in KERNELS.items() if entry.pair]
 WARMUP, SAMPLES = 3, 6
-
-
-def briefly(names, among):
-    """Return parameters of a test: those not `among` the quick ones are left to `long`."""
-    long = pytest.mark.long
-    return [name if name in among else pytest.param(name, marks=long) for name in names]
 
 
 def model(x, y=None):

@@ -17,6 +17,7 @@ from numpyro_sgmcmc import (
     to_inference_data,
 )
 from tests.contract.problem import assert_same, data, mcmc_of, model
+from tests.marks import briefly
 
 KERNELS = {
     "SGHMCSplit": lambda **options: SGHMCSplit(model, **options),
@@ -43,7 +44,7 @@ def vectorised(name):
     return run(kernel_of(name))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit", "pair"]))
 def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     """From the same state both take the same transitions, to the bit."""
     mcmc = vectorised(name)

@@ -12,13 +12,13 @@ from tests.contract.problem import (
     SAMPLES,
     SOME,
     assert_same,
-    briefly,
     build,
     data,
     mcmc_of,
     shared,
     vectorised,
 )
+from tests.marks import briefly
 from tests.registry import make
 
 

@@ -7,21 +7,20 @@ import pytest
 
 from tests.contract.problem import (
     ANCHOR,
-    DISTINCT,
     NAMES,
     SOME,
     assert_same,
-    briefly,
     data,
     model,
     shared,
 )
+from tests.marks import briefly
 from tests.registry import make
 
 FIELDS = {"i", "z", "rng_key", "step_size", "potential_energy", "diverging"}
 
 
-@pytest.mark.parametrize("name", briefly(NAMES, DISTINCT))
+@pytest.mark.parametrize("name", briefly(NAMES, SOME))
 def test_sample_keeps_the_state(name):
     kernel = shared(name)
     states = [

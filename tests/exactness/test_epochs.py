@@ -94,10 +94,10 @@ def test_langevin_keeps_its_own_order(scheme):
 @pytest.mark.parametrize(
     ("dynamics", "scheme", "batch"),
     [  # of three choices with two values each, the half that has each pair of values
-        ("langevin", "reshuffled", 1),
+        pytest.param("langevin", "reshuffled", 1, marks=pytest.mark.long),
         ("langevin", "sweep", 2),
         ("splitting", "reshuffled", 2),
-        ("splitting", "sweep", 1),
+        pytest.param("splitting", "sweep", 1, marks=pytest.mark.long),
         pytest.param("langevin", "reshuffled", 2, marks=pytest.mark.long),
         pytest.param("langevin", "sweep", 1, marks=pytest.mark.long),
         pytest.param("splitting", "reshuffled", 1, marks=pytest.mark.long),

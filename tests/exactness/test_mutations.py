@@ -20,6 +20,7 @@ from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 from tests.exactness import mutations as bug
 from tests.exactness import test_stationary_distribution as stationary
+from tests.marks import briefly
 from tests.registry import make
 
 
@@ -66,7 +67,7 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
 
 @pytest.mark.parametrize(
     ("check", "mutation"),
-    MUTATIONS,
+    briefly(MUTATIONS, MUTATIONS[::4]),
     ids=[list(mutation.values())[-1].__name__ for _, mutation in MUTATIONS],
 )
 def test_the_stationary_distribution_shows_it(check, mutation, monkeypatch):

@@ -14,6 +14,7 @@ import pytest
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGMCMC, Dense, Langevin, SGHMCSplit, UniformMinibatch
 from tests.exactness.simulate import around, simulate
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.monte_carlo import assert_averages, assert_moments
 from tests.oracles.recursion import DYNAMICS, pair_covariance, stationary_covariance
@@ -51,17 +52,13 @@ def theta_of(exact):
     return {"theta": jnp.asarray(exact.mode, jnp.float32)}
 
 
-COMBINED = {"SGHMCSplit(FixedPoint)", "SGRRHMC", "RichardsonRomberg(SGLDFP)"}
-"""Kernels whose parts are those of others: their distributions are checked by long tests."""
+QUICK = {"SGLD", "SGHMC", "SGHMCSplit", "SGLDFP"}
+"""Kernels that the others combine: the distributions of those are checked by long tests."""
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.long) if name in COMBINED else name
-        for name, entry in KERNELS.items()
-        if entry.is_linear
-    ],
+    briefly([name for name, entry in KERNELS.items() if entry.is_linear], QUICK),
 )
 def test_kernel_with_known_gradient_noise(name):
     check_distribution(name, STEP_SIZES[KERNELS[name].dynamics])

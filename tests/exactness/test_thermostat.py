@@ -67,7 +67,7 @@ def assert_alike(ours, theirs):
 @pytest.mark.parametrize(
     ("h", "batch", "temperature"),
     [
-        (0.03, BATCH, 1.0),
+        pytest.param(0.03, BATCH, 1.0, marks=pytest.mark.long),
         pytest.param(0.06, BATCH, 1.0, marks=pytest.mark.long),
         (0.1, BATCH, 1.0),
         (0.12, None, 0.5),

@@ -17,6 +17,7 @@ from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation.autocorrelation import largest, slowest
 from numpyro_sgmcmc.preparation.pace import need_of, next_length, pace_of, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen
+from tests.marks import briefly
 from tests.oracles.recursion import DYNAMICS
 
 WALKERS, SEGMENTS = 8, 16
@@ -133,7 +134,7 @@ def worth(name, h, friction, steps, variance):
 @pytest.mark.parametrize(
     ("build", "name"), [(SGLD, "langevin"), (SGHMCSplit, "splitting")], ids=["SGLD", "SGHMCSplit"]
 )
-@pytest.mark.parametrize("dimension", [3, 600])
+@pytest.mark.parametrize("dimension", briefly([3, 600], [600]))
 def test_a_draw_is_worth_what_it_should(build, name, dimension):
     """Variances from 1 to 4, which the given preconditioner leaves as they are.
 
