@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
@@ -75,14 +76,17 @@ class Run:
     @property
     def num_steps(self) -> int:
         """Number of transitions of a draw, as the user or the warm-up chose it."""
-        pace = self.tuned.pace
-        return int(self.options.num_steps if pace is None else pace.num_steps)
+        pace, given = self.tuned.pace, self.options.num_steps
+        if pace is not None:
+            return int(pace.num_steps)
+        assert given is not None  # either the options or the warm-up fix it
+        return given
 
     @property
     def num_transitions(self) -> int:
         """Number of transitions of a chain so far, for the walker with the largest step."""
         count, pace = int(self.first_chain.i), self.tuned.pace
-        return count * self.num_steps if pace is None else int(pace.before(count))
+        return count * self.num_steps if pace is None else int(pace.before(jnp.asarray(count)))
 
     @property
     def anchor(self) -> Anchor | None:

@@ -49,7 +49,8 @@ class Lanes:
         self.kernel = kernel.with_numbers(TINY, sizes)
         self.start = self.kernel.init(key, 0, init_params, args, kwargs)
         self.position = ravel_pytree(self.start.z)[0]
-        self.rows = rows * self.kernel.num_steps
+        self.num_steps = self.kernel.options.num_steps or 1
+        self.rows = rows * self.num_steps
         self.draws = jnp.zeros((0, 0, 0))
         self._arguments = args, kwargs
         self._target = Target(self.kernel.structure, kernel.options.minibatch, args, kwargs)

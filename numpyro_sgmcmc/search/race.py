@@ -105,7 +105,7 @@ class Race:
         thin = max(thin, 1)
         seconds += lanes.advance(count, skip, thin)
         spent += skip + count * thin
-        self.transitions[alive] += spent * lanes.kernel.num_steps
+        self.transitions[alive] += spent * lanes.num_steps
         self.seconds[alive] += seconds / len(alive)
         return spent
 
