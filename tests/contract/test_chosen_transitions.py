@@ -44,7 +44,7 @@ def vectorised(name):
     return run(kernel_of(name))
 
 
-@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit", "pair"]))
+@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
 def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     """From the same state both take the same transitions, to the bit."""
     mcmc = vectorised(name)
@@ -96,6 +96,7 @@ def test_one_program_for_all_numbers():
     assert sample._cache_size() == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["SGHMCSplit", "pair"])
 def test_resuming(name):
     """Warm-up and two runs of three draws, the second from a pickled state, are a run of six."""

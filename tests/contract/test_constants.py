@@ -58,6 +58,7 @@ run()
 """
 
 
+@pytest.mark.long
 def test_the_remedy_works():
     environment = os.environ | {REMEDY: "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(

@@ -37,7 +37,13 @@ def mcmc_of(kernel):
     return MCMC(kernel, num_warmup=50, num_samples=20, jit_model_args=True)
 
 
-@pytest.mark.parametrize("build", [lambda: SGLD(model, 1e-3), lambda: SGHMCSplit(model)])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: SGLD(model, 1e-3),
+        pytest.param(lambda: SGHMCSplit(model), marks=pytest.mark.long),
+    ],
+)
 def test_nothing_is_compiled_again(build, caplog):
     mcmc = mcmc_of(build())
     draws(mcmc, data(0))
@@ -63,6 +69,7 @@ def test_other_shapes_and_other_python_arguments_compile_anew():
         assert energies[0] == energies[1]
 
 
+@pytest.mark.long
 def test_data_of_the_last_run_are_let_go():
     kernel = SGHMCSplit(model)
     first = data(0)

@@ -133,6 +133,7 @@ def test_files_keep_them_and_old_ones_cancel_h(tmp_path):
     assert coefficients(data) == expected(4 / 3, -2, 1 / 3)
 
 
+@pytest.mark.long
 def test_a_second_order_kernel_extrapolates_to_its_exact_variance():
     """h = 1, friction 1: 2 and -1 extrapolate to 0.18 here, 4/3 and -1/3 to 0.79."""
     mcmc = run(RichardsonRomberg(SGHMC(normal, 1.0, friction=1.0)), samples=500, chains=400)

@@ -56,6 +56,7 @@ def test_standard_normal(with_drift, monkeypatch):
     assert abs(score) < Z if with_drift else score > 3 * Z
 
 
+@pytest.mark.long
 def test_correlated_posterior_with_minibatches():
     rng = np.random.default_rng(2)
     design = np.broadcast_to(np.array([[1.0, 0.5], [0.0, 0.6]]), (8, 2, 2)).copy()

@@ -65,6 +65,7 @@ def test_distribution_of_a_chain_and_what_two_have_in_common():
         assert abs(mean - exact) < 5 * error
 
 
+@pytest.mark.long
 def test_effective_sizes_count_what_chains_share():
     """The precision of the overall mean is that of the shared noise, not of C independent chains.
 

@@ -79,6 +79,7 @@ def test_against_the_reference(h, batch, temperature):
     assert_alike(ours, reference(POSTERIOR, A, h, batch, temperature))
 
 
+@pytest.mark.long
 def test_isotropic_gradient_noise_is_absorbed():
     """xi settles near A + h V / 2, and the variance is the posterior's where SGHMC's is not."""
     rng = np.random.default_rng(3)

@@ -28,6 +28,7 @@ def test_two_levels_are_the_pair():
         np.testing.assert_allclose(pair[: len(joint), : len(joint)], joint, rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.long
 def test_walkers_share_a_path():
     """One run at three step sizes in turn: 250 steps to forget the last one, and 250 that count."""
     steps, burn_in, length = jnp.array([0.01, 0.02, 0.03]), 250, 500

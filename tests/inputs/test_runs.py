@@ -64,7 +64,9 @@ def test_subsample_must_be_an_integer(batch):
         run(SGLD(model, H), X, Y, batch=batch)
 
 
-@pytest.mark.parametrize("kernel", [SGLD(model, H), SGHMCSplit(model)])
+@pytest.mark.parametrize(
+    "kernel", [SGLD(model, H), pytest.param(SGHMCSplit(model), marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_non_finite_data_name_the_argument_and_the_site(kernel, bad):
     spoiled = Y.at[7].set(bad)
@@ -178,6 +180,7 @@ def test_saddle_warns():
         run(SGLDFP(saddle, H, anchor={"a": jnp.zeros(())}), Y)
 
 
+@pytest.mark.long
 def test_too_noisy_a_gradient_warns():
     rows = 50_000
     x = jax.random.normal(jax.random.key(2), (rows, 2))

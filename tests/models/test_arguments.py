@@ -21,6 +21,7 @@ def masked(y, batch=None):
         numpyro.sample("y", dist.Normal(level, 1.0), obs=y[i])
 
 
+@pytest.mark.long
 def test_missing_values_under_a_mask():
     spoiled = Y.at[jnp.array([3, 17])].set(jnp.nan)
     assert_unbiased(masked, spoiled, batch=4)

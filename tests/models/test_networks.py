@@ -55,6 +55,7 @@ def check(model):
             assert np.isfinite(value).all() and np.ptp(np.asarray(value), axis=0).min() > 0
 
 
+@pytest.mark.long
 def test_linen_network():
     check(linen_model)
 

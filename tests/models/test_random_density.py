@@ -31,7 +31,9 @@ def test_fresh_keys_give_fresh_densities():
     assert at(0) == at(0) != at(1)
 
 
-@pytest.mark.parametrize("kernel", [SGLD(model, 1e-3), SGHMCSplit(model)])
+@pytest.mark.parametrize(
+    "kernel", [SGLD(model, 1e-3), pytest.param(SGHMCSplit(model), marks=pytest.mark.long)]
+)
 def test_chains_see_the_randomness(kernel):
     # Without subsampling all that varies at a fixed position is the density's own noise.
     mcmc = run(kernel, Y)

@@ -40,6 +40,7 @@ def test_other_inputs_than_foreseen_are_compiled_when_they_come():
     assert jax.jit(lambda x: target.run(twice, x))(jnp.ones(3)).tolist() == [2.0, 2.0, 2.0]
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_a_larger_minibatch_is_advised_where_noise_limits_the_step_size():
     kernel = SGLD(linear.model, gradient=Plain(), noise_correction=False)
@@ -56,6 +57,7 @@ def test_a_larger_minibatch_is_advised_where_noise_limits_the_step_size():
     np.testing.assert_allclose(factor, relaxation, rtol=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_many_data_sets_are_mapped_over():
     """Under `vmap` over the data their arrays are traced, and the keys are not."""

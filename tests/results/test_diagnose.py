@@ -61,6 +61,7 @@ def at_mode(kernel, h, *, batch=BATCH, **options):
     return run(kernel(linear.model, h, **options), warmup=400, samples=1_500, batch=batch, chains=8)
 
 
+@pytest.mark.long
 def test_an_adapted_run_passes():
     found = diagnose(run(ADAPTED))
     assert found.calibrated, found.sentence
@@ -142,6 +143,7 @@ def test_a_bad_verdict_travels_and_warns():
         summary(results)
 
 
+@pytest.mark.long
 def test_richardson_romberg_is_judged_by_what_it_cancels():
     kernel = SGRRLD(linear.model, 0.0012, gradient=ANCHORED, num_steps=10)
     found = diagnose(run(kernel, warmup=300, samples=3_000, chains=8))

@@ -78,6 +78,7 @@ def test_long_keys_are_cut_short():
     assert rows["key"] == "0 1 2 3 4 5 6 7 … (20 numbers)" and rows["few"] == "1 2"
 
 
+@pytest.mark.long
 def test_a_table_of_thousands_says_what_it_leaves_out(tmp_path):
     draws = np.random.default_rng(0).normal(size=(2, 20, 1_003))
     draws[..., 5] = np.linspace(0.0, 1.0, 40).reshape(2, 20)  # hardly an effective draw

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from numpyro_sgmcmc import SGHMCSplit
 from numpyro_sgmcmc.search.lanes import Lanes
@@ -45,6 +46,7 @@ def test_lanes_of_one_step_size_have_their_own_noise():
     assert (np.asarray(lanes.draws[0]) != np.asarray(lanes.draws[1])).any(axis=0).all()
 
 
+@pytest.mark.long
 def test_a_race_runs_and_counts_what_the_budget_buys():
     kernel = SGHMCSplit(model, friction=5.0, num_steps=2)
     lanes = Lanes(kernel, {"rows": 4}, 4, jax.random.key(0), None, (X, Y), {})

@@ -116,6 +116,7 @@ def test_other_kernels_are_found_near_a_step_size_that_works(build):
     assert found.arms["score"][0] < 0.1 < found.arms["score"].max()
 
 
+@pytest.mark.long
 def test_a_batch_that_was_not_declared_keeps_the_scale():
     """The mean over all minibatches of one row is the whole data's potential, N/B right."""
     options = {"step_sizes": [1e-4], "subsample_sizes": [4]}
@@ -165,6 +166,7 @@ def test_arms_that_diverge_lose():
         search(SGLD(MODEL), jax.random.key(0), *ARGS, budget=1e6, step_sizes=[1e5])
 
 
+@pytest.mark.long
 def test_arms_that_refuse_steps_lose_even_if_their_draws_look_well():
     def walled(*args):
         linear.model(*args)
