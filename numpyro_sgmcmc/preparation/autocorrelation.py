@@ -65,8 +65,8 @@ def slowest(seen: Seen) -> Slowest | None:
     # A chi-squared variable with these degrees of freedom has the relative error of the time.
     slope = np.interp(times[place], TIMES, SLOPES)
     freedom = (means.shape[0] * means.shape[1] - 1) / slope**2
-    # One standard error is added, so that five of six chosen numbers suffice.
-    reserve = 1 + np.sqrt(2 / freedom)
+    # Two standard errors are added: too long a time costs in proportion, too short a one deceives.
+    reserve = 1 + 2 * np.sqrt(2 / freedom)
     return Slowest(float(length * reserve * largest(times, freedom)), place, True)
 
 

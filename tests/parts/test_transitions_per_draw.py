@@ -17,7 +17,6 @@ from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation.autocorrelation import largest, slowest
 from numpyro_sgmcmc.preparation.pace import need_of, next_length, pace_of, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen
-from tests.marks import briefly
 from tests.oracles.recursion import DYNAMICS
 
 WALKERS, SEGMENTS = 8, 16
@@ -50,18 +49,20 @@ def seen_of(draws):
     ],
 )
 def test_the_time_of_the_slowest_coordinate(times, length):
-    """40 windows: the mean is right to 5 % and 4 standard errors, and five of six suffice."""
+    """40 windows: the mean is right to 5 % and 4 standard errors, and nearly all suffice."""
     rng = np.random.default_rng(0)
     found = [slowest(seen_of(autoregression(rng, times, length))) for _ in range(40)]
     assert all(one.is_known for one in found)
     ratio = np.array([one.time for one in found]) / times.max()
-    # Segments are merged into four where they are short, and the reserve is one standard error.
-    freedom = WALKERS * (SEGMENTS if length > 40 * times.max() else SEGMENTS // 4) - 1
-    reserve = 1 + np.sqrt(2 / freedom)
+    # Segments are merged into four where they are short. The reserve is two standard errors, and an
+    # error of the share is 1.1 or 1.15 times as large in the time.
+    few = length <= 40 * times.max()
+    freedom = WALKERS * (SEGMENTS // 4 if few else SEGMENTS) - 1
+    reserve = 1 + 2 * (1.15 if few else 1.1) * np.sqrt(2 / freedom)
     error = ratio.std(ddof=1) / np.sqrt(len(ratio))
     assert abs(ratio.mean() / reserve - 1) < 0.05 + 4 * error
-    # Binomial: 5/6 of 40 less 4 standard errors of 0.06.
-    assert np.mean(ratio > 1) > 5 / 6 - 0.24
+    # Binomial: 0.95 of 40 less 4 standard errors of 0.035.
+    assert np.mean(ratio > 1) > 0.95 - 0.14
     if times.min() < times.max():
         assert all(one.place == len(times) - 1 for one in found)
 
@@ -132,15 +133,20 @@ def worth(name, h, friction, steps, variance):
 
 
 @pytest.mark.parametrize(
-    ("build", "name"), [(SGLD, "langevin"), (SGHMCSplit, "splitting")], ids=["SGLD", "SGHMCSplit"]
+    ("build", "name", "dimension"),
+    [
+        (SGLD, "langevin", 3),
+        (SGHMCSplit, "splitting", 3),
+        pytest.param(SGHMCSplit, "splitting", 600, marks=pytest.mark.long),
+        pytest.param(SGLD, "langevin", 600, marks=pytest.mark.long),
+    ],
 )
-@pytest.mark.parametrize("dimension", briefly([3, 600], [3]))
 def test_a_draw_is_worth_what_it_should(build, name, dimension):
     """Variances from 1 to 4, which the given preconditioner leaves as they are.
 
-    The measured time has a standard error of 13 %, or 25 % in a window of few relaxations, and is
-    too long by as much on average. Bounds are 3 of the larger standard errors: 0.3 less 2 of them,
-    and 2.25 times too many transitions.
+    The measured time has a standard error of 13 to 25 %, and two of these are added to it. Bounds
+    are 4 of the larger ones below that, and 3 above: half and 2.25 times the transitions that 0.3
+    takes.
     """
     variances = np.geomspace(1.0, 4.0, dimension)
     preconditioner = Diagonal(jnp.ones(dimension))
