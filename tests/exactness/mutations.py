@@ -91,8 +91,8 @@ def anchor_taken_for_a_mode(self, potential, position, minibatch, state):
     return right._replace(gradient=right.gradient - state.gradient), state
 
 
-def key_never_advanced(stepper, num_steps, s, carry):
-    state, walker = TRANSITION(stepper, num_steps, s, carry)
+def key_never_advanced(stepper, before, s, carry):
+    state, walker = TRANSITION(stepper, before, s, carry)
     return state._replace(rng_key=carry[0].rng_key), walker
 
 

@@ -145,8 +145,8 @@ def test_a_draw_is_worth_what_it_should(build, name, dimension):
     """Variances from 1 to 4, which the given preconditioner leaves as they are.
 
     The measured time has a standard error of 13 to 25 %, and two of these are added to it. Bounds
-    are 4 of the larger ones below that, and 3 above: half and 2.25 times the transitions that 0.3
-    takes.
+    are 4 of the larger ones below that and 3 above: half the transitions that 0.3 takes, and 2.25
+    times as many.
     """
     variances = np.geomspace(1.0, 4.0, dimension)
     preconditioner = Diagonal(jnp.ones(dimension))
