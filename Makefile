@@ -49,7 +49,7 @@ UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
 	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST)
-test: install ## run the tests (about 8 minutes)
+test: install ## run the tests (about 9 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz)"
