@@ -41,7 +41,9 @@ def groups_of(structure: Structure) -> tuple[Group, ...]:
             groups.append(Group(size, size))
         else:
             columns = int(np.prod(shape[1:]))
-            groups.append(Group(size, columns if columns <= MOST_COLUMNS else 1))
+            directions = columns if columns <= MOST_COLUMNS else 1
+            # A row alone has no mean: it would be one more shared parameter.
+            groups.append(Group(size, directions if directions < size else 0))
     return tuple(groups)
 
 

@@ -50,9 +50,11 @@ def limits_of(
 ) -> Limits:
     """Return the limits that curvature and gradient noise set, and dynamics with a friction.
 
-    The stationary density of a scheme of second order is that of U + c h^2 tr H / 8 + ..., with H
-    in the preconditioner's coordinates. By the inequality of Cauchy and Schwarz this moves the mean
-    of any function by at most h^2 sd(tr H) / 8 of its standard deviations. In a hierarchical model
+    Splitting conserves an energy with the kinetic part p' (I - h^2 H / 4) p / 2, to leading order,
+    with H in the preconditioner's coordinates. The integral over p adds h^2 tr H / 8 to the log
+    density. By the inequality of Cauchy and Schwarz this moves the mean of any function by at most
+    h^2 sd(tr H) / 8 of its standard deviations. The same bound is used for the other dynamics,
+    whose constants are of that size; it is no theorem for them. In a hierarchical model
     the curvatures of all effects depend on one scale, so that their small errors add up to a large
     one of the scale. sd(tr H) therefore limits h as a curvature does: half of the tolerance of a
     variance is then left to a mean, 0.05 standard deviations.

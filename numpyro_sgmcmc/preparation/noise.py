@@ -111,11 +111,14 @@ def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
     else:
         rest = draws
         outside = jnp.sum(draws**2, axis=0)
+        exists = jnp.ones_like(outside, bool)
         correction = DiagonalCorrection(outside)
     excess, share = noisiest(rest / jnp.where(outside > 0, jnp.sqrt(outside), jnp.inf))
     along = share @ outside
     largest = jnp.maximum(correction.largest, (1 + excess) * along)
-    return Noise(largest, correction, excess * along, jnp.median(outside))
+    # A shared parameter has nothing outside of the directions.
+    typical = jnp.nanmedian(jnp.where(exists, outside, jnp.nan))
+    return Noise(largest, correction, excess * along, typical)
 
 
 def noisiest(draws: jax.Array) -> tuple[jax.Array, jax.Array]:

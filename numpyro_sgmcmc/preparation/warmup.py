@@ -80,9 +80,9 @@ def warm_up(
 
     def tuned_at(key: jax.Array, points: jax.Array) -> tuple[Adaptation, AbstractLinearMap]:
         linear = given or approximation.spread
-        slowest = _smallest(approximation, linear) if is_known else None
+        smallest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
-            target, key, options, gradients, linear, anchor, points, slowest, caution
+            target, key, options, gradients, linear, anchor, points, smallest, caution
         )
 
     adaptation, linear = tuned_at(key_tune, points)
