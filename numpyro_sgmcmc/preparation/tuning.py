@@ -60,8 +60,9 @@ def choose_numbers(
         target, key_noise, gradients, preconditioner, anchor, points, curvature.largest
     )
     limits = limits_of(options.dynamics, curvature, noise.largest, points.shape[1], temperature)
-    kind = _kind(options, noise, limits.share) if target.minibatch.is_independent else None
-    most = TOLERANCE / 2 if kind is None else CORRECTED_SHARE
+    quiet = uncorrected_share(curvature.variation)
+    kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
+    most = quiet if kind is None else CORRECTED_SHARE
     slowest = curvature.mean if smallest_curvature is None else smallest_curvature
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, slowest, can_slow)
@@ -114,13 +115,27 @@ def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrec
     return correction.at_temperature(temperature)
 
 
-def _kind(options: Options, noise: Noise, share: jax.Array) -> str | None:
+def uncorrected_share(variation: jax.Array) -> jax.Array:
+    """Return the largest share of heating that needs no correction.
+
+    A share e changes a variance by e at most, which may be half of the tolerance. It can also move
+    a mean. Effects that are wider by e than the scale of their hierarchy says pull that scale by
+    the gradient of e tr H / 2, with H given the scale, so that means move by at most
+    e sd(tr H) / 2 of their standard deviations, to leading order.
+
+    Args:
+        variation: sd(tr H), with H in the preconditioner's coordinates.
+    """
+    return TOLERANCE / 2 / jnp.maximum(variation / 2, 1.0)
+
+
+def _kind(options: Options, noise: Noise, share: jax.Array, quiet: jax.Array) -> str | None:
     kind = options.noise_correction
     silent = not isinstance(share, Tracer) and float(noise.largest) == 0
     if kind is False or options.temperature == 0 or silent:
         return None
     if kind is None:
-        needless = isinstance(share, Tracer) or float(share) <= TOLERANCE / 2
+        needless = isinstance(share, Tracer) or float(share) <= float(quiet)
         return None if needless else "measured"
     assert isinstance(kind, str)
     return kind

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from numpyro_sgmcmc.verdict.thresholds import BATCHES
+from numpyro_sgmcmc.verdict.thresholds import BATCHES, STANDARD_ERRORS
 
 
 class Batches(NamedTuple):
@@ -33,6 +33,11 @@ class Batches(NamedTuple):
         count = len(self.mass)
         centred = self.mass[:, None] * (means - self.mass @ means)
         return np.sqrt(count / (count - 1) * np.sum(centred**2, axis=0))
+
+    @property
+    def beyond(self) -> float:
+        """How far out in Student's t is what STANDARD_ERRORS are in the normal distribution."""
+        return self.standard_errors_for(2 * (1 - NormalDist().cdf(STANDARD_ERRORS)))
 
     def standard_errors_for(self, probability: float) -> float:
         """Return how many standard errors an average exceeds with this probability, either way."""

@@ -7,7 +7,8 @@ import numpy as np
 
 from numpyro_sgmcmc.verdict.assessment import Worst
 from numpyro_sgmcmc.verdict.batches import Batches
-from numpyro_sgmcmc.verdict.measurement import Errors
+from numpyro_sgmcmc.verdict.errors import Errors
+from numpyro_sgmcmc.verdict.pooling import Judged
 from numpyro_sgmcmc.verdict.thresholds import (
     FALSE_ALARMS,
     MEAN_TOLERANCE,
@@ -34,7 +35,7 @@ def as_given(error: np.ndarray) -> np.ndarray:
 
 
 def worst_pair(
-    errors: Errors,
+    judged: Judged,
     batches: Batches,
     name_of: Callable[[int], str],
     scaled: Callable[[np.ndarray], np.ndarray],
@@ -42,42 +43,40 @@ def worst_pair(
     """Return the coordinates with the largest lower and the largest upper bound of their error.
 
     Args:
-        errors: by coordinate.
+        judged: errors by coordinate. Lower bounds are of those alone, upper ones of those together.
         batches: behind their standard errors.
         name_of: from a coordinate to its site.
         scaled: from `errors` to what is bounded, monotone.
     """
+    errors, together = judged
     tests = 2 * len(errors.value)  # means and standard deviations
     away = batches.standard_errors_for(FALSE_ALARMS / tests) * errors.monte_carlo
     ends = scaled(errors.value - away), scaled(errors.value + away)
     lower = np.where(ends[0] * ends[1] > 0, np.minimum(*np.abs(ends)), 0.0)
+    unseen = batches.standard_errors_for(2 * UNSEEN_BIAS)
     upper = np.maximum(
-        _largest(errors.value, errors.uncertainty, beyond(batches), scaled),
-        _largest(
-            errors.value, errors.monte_carlo, batches.standard_errors_for(2 * UNSEEN_BIAS), scaled
-        ),
+        _largest(together.value, together.uncertainty, batches.beyond, scaled),
+        _largest(together.value, together.monte_carlo, unseen, scaled),
     )
     found = []
-    for bound in (lower, upper):
+    for bound, by in ((lower, errors), (upper, together)):
         at = int(np.argmax(np.where(np.isnan(bound), np.inf, bound)))
-        half = scaled(errors.value[at] + errors.monte_carlo[at]) - scaled(errors.value[at])
-        error = float(scaled(errors.value[at]))
+        half = scaled(by.value[at] + by.monte_carlo[at]) - scaled(by.value[at])
+        error = float(scaled(by.value[at]))
         found.append(Worst(name_of(at), error, float(lower[at]), float(upper[at]), float(half)))
     return found[0], found[1]
 
 
 def largest_bias(errors: Errors, batches: Batches) -> float:
     """Return a bound of the kernel's own relative error of every standard deviation."""
-    return float(np.max(_largest(errors.value, errors.monte_carlo, beyond(batches), as_sd)))
-
-
-def beyond(batches: Batches) -> float:
-    """Return how far out in Student's t is what STANDARD_ERRORS are in the normal distribution."""
-    return batches.standard_errors_for(2 * (1 - NormalDist().cdf(STANDARD_ERRORS)))
+    return float(np.max(_largest(errors.value, errors.monte_carlo, batches.beyond, as_sd)))
 
 
 def factor_needed(
-    variance: Errors, mean: Errors, predicted: np.ndarray, growth: float = np.inf
+    variance: Errors,
+    mean: Errors,
+    predicted: np.ndarray,
+    growth: Callable[[float], float] = float,
 ) -> float:
     """Return how many times as many draws would bound all errors below the tolerances.
 
@@ -89,7 +88,7 @@ def factor_needed(
         variance: relative errors, (d,).
         mean: in standard deviations, (d,).
         predicted: relative errors of standard deviations, (d,), NaN where not known.
-        growth: how many times as many gradients may be evaluated.
+        growth: how many times as many gradients are evaluated with so many times as many draws.
 
     Returns:
         The factor, at least 1; infinite where no number of draws would do, NaN where no error is
@@ -108,7 +107,7 @@ def factor_needed(
     by_draws = np.sqrt(total**2 - by_gradients**2)
 
     def is_enough(factor: float) -> bool:
-        points = min(factor, growth)
+        points = growth(factor)
         error = np.hypot(by_gradients / np.sqrt(points), by_draws / np.sqrt(factor))
         wide = z * error + np.maximum(least * error, STANDARD_ERRORS * own / np.sqrt(points))
         return bool(np.all(wide <= 1))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-COLUMNS = 256
+COLUMNS = 32
 """Coordinates that are worked on at once."""
 
 
@@ -81,29 +81,30 @@ def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) ->
 
 
 def _block(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
-    features = np.stack([np.ones_like(x), s, x * s - 1, x**2 * s - 2 * x, x**3 * s - 3 * x**2])
-    root = np.sqrt(weights)[:, None]
-    # (d, n, features): a regression for each coordinate, on features of unit length.
-    design = np.transpose(features * root, (2, 1, 0))
-    length = np.linalg.norm(design, axis=1, keepdims=True)
-    design = design / np.where(length > 0, length, 1.0)
-    targets = np.transpose(np.stack([x, x**2]) * root, (2, 1, 0))
-    across = np.transpose(design, (0, 2, 1))
-    inverse = np.linalg.pinv(across @ design, rcond=1e-12, hermitian=True)
-    coefficients = inverse @ (across @ targets)
-    residual = (targets - design @ coefficients) / root[None]
-    intercepts = coefficients[:, 0] / length[:, 0, :1]
+    square = x**2
+    features = [np.ones_like(x), s, x * s - 1, square * s - 2 * x, x * square * s - 3 * square]
+    targets = [x, square]
+    weighted = [weights[:, None] * feature for feature in features]
+    # A regression for each coordinate, on features of unit length.
+    gram = np.array([[_products(f, g) for g in features] for f in weighted]).T
+    right = np.array([[_products(t, f) for t in targets] for f in weighted]).T.swapaxes(1, 2)
+    length = np.sqrt(np.diagonal(gram, axis1=1, axis2=2))
+    unit = np.where(length > 0, length, 1.0)
+    inverse = np.linalg.pinv(gram / (unit[:, :, None] * unit[:, None]), rcond=1e-12, hermitian=True)
+    coefficients = inverse @ (right / unit[:, :, None]) / unit[:, :, None]
     # Fitted coefficients make residuals smaller than errors are.
     lost = np.sqrt(len(x) / max(len(x) - len(features), 1))
-    mean, square = intercepts.T
-    centred = targets - design[:, :, :1] * (np.swapaxes(design[:, :, :1], 1, 2) @ targets)
-    total, left = np.sum(centred**2, axis=1), np.sum((root[None] * residual) ** 2, axis=1)
-    explained = 1 - left / np.where(total > 0, total, 1.0)
-    return Asked(
-        mean,
-        square,
-        lost * residual[..., 0].T,
-        lost * residual[..., 1].T,
-        explained.min(1),
-        explained[:, 0],
-    )
+    residuals, shares = [], []
+    for k, target in enumerate(targets):
+        left = target - coefficients[:, 0, k]
+        total = weights @ (target - weights @ target) ** 2
+        for feature, coefficient in zip(features[1:], coefficients[:, 1:, k].T, strict=True):
+            left = left - coefficient * feature
+        shares.append(1 - weights @ left**2 / np.where(total > 0, total, 1.0))
+        residuals.append(lost * left)
+    mean, asked = coefficients[:, 0].T
+    return Asked(mean, asked, *residuals, np.minimum(*shares), shares[0])
+
+
+def _products(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->j", first, second)

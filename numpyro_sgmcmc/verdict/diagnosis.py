@@ -1,6 +1,5 @@
 """The verdict on a finished run."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -86,8 +85,12 @@ def diagnosis_of(run: Run) -> Diagnosis:
         )
     judged = finished_run(run)
     structure = run.structure
-    site_of = _site_of(structure, judged.walkers[0].draws.shape[2])
-    findings = findings_of(judged, jax.random.key(0))
+    sites = _sites(structure, judged.walkers[0].draws.shape[2])
+
+    def site_of(at: int) -> str:
+        return str(sites[at])
+
+    findings = findings_of(judged, jax.random.key(0), sites)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     evidence = evidence_of(judged, findings, mixing, diverged, site_of)
@@ -112,10 +115,10 @@ def diagnosis_of(run: Run) -> Diagnosis:
     )
 
 
-def _site_of(structure: Any, dimension: int) -> Callable[[int], str]:
-    """Return the map from coordinates of flat positions to the names of their sites."""
+def _sites(structure: Any, dimension: int) -> np.ndarray:
+    """Return the name of the site of each coordinate of flat positions, (d,)."""
     names = np.empty(dimension, object)
     places = structure.unravel(np.arange(dimension, dtype=np.float32))
     for name, where in places.items():
         names[np.asarray(where, int).reshape(-1)] = name
-    return lambda at: str(names[at])
+    return names

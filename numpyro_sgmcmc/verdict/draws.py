@@ -13,7 +13,6 @@ from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.preparation import Target, View
-from numpyro_sgmcmc.verdict.thresholds import GRADIENT_ROWS
 
 
 def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
@@ -22,15 +21,18 @@ def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
     return np.asarray(target.run(_unconstrain, wanted), np.float64)
 
 
-def gradients(target: Target, key: jax.Array, points: jax.Array, centre: jax.Array) -> np.ndarray:
+def gradients(
+    target: Target, key: jax.Array, points: jax.Array, centre: jax.Array, budget: int
+) -> np.ndarray:
     """Return nearly exact gradients of U at points (n, d).
 
     Of all rows where the budget allows; else of as many fresh rows for each point as it does, with
-    the gradient at the centre as a control variate: unbiased, and of little noise.
+    the gradient at the centre as a control variate: unbiased, and of little noise. The budget is of
+    gradients of single rows.
     """
     structure = target.structure
-    rows = row_count(target)
-    each = max(GRADIENT_ROWS // len(points), 1)
+    rows = max((plate.size for plate in structure.plates.values()), default=1)
+    each = max(budget // len(points), 1)
     if rows <= each:
         found = target.run(_exact, points)
     elif structure.is_random:
@@ -55,11 +57,6 @@ def gradients(target: Target, key: jax.Array, points: jax.Array, centre: jax.Arr
 
         found = target.run(controlled, key, points, anchor, name=("controlled", each))
     return np.asarray(found, np.float64)
-
-
-def row_count(target: Target) -> int:
-    """Return the rows of the longest subsampled plate."""
-    return max((plate.size for plate in target.structure.plates.values()), default=1)
 
 
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:

@@ -8,10 +8,17 @@ import pandas as pd
 
 from numpyro_sgmcmc.preparation import TOLERANCE
 from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
-from numpyro_sgmcmc.verdict.bounds import as_given, as_sd, factor_needed, largest_bias, worst_pair
+from numpyro_sgmcmc.verdict.bounds import (
+    FACTORS,
+    as_given,
+    as_sd,
+    factor_needed,
+    largest_bias,
+    worst_pair,
+)
+from numpyro_sgmcmc.verdict.budget import growth_of_points, most_points
 from numpyro_sgmcmc.verdict.convergence import Convergence
 from numpyro_sgmcmc.verdict.findings import Findings
-from numpyro_sgmcmc.verdict.measurement import most_points
 from numpyro_sgmcmc.verdict.run import FinishedRun
 
 NameOf = Callable[[int], str]
@@ -38,8 +45,7 @@ def evidence_of(
     if not run.has_independent_noise:  # within an epoch one minibatch's noise undoes another's
         by_noise = np.zeros(dimension)
     by_step = as_sd(findings.predicted.discretisation)
-    further = np.zeros(len(findings.variance.value) - dimension)
-    points = most_points(run)
+    further = np.zeros(len(findings.variance.together.value) - dimension)
     least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
     most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
     unchecked = findings.unchecked
@@ -50,18 +56,18 @@ def evidence_of(
         noise=_worst(by_noise, site_of),
         discretisation=_worst(by_step, site_of),
         sd=worst_pair(findings.variance, findings.batches, name_of, as_sd),
-        largest_sd_bias=largest_bias(findings.variance, findings.batches),
+        largest_sd_bias=largest_bias(findings.variance.together, findings.batches),
         mean=worst_pair(findings.mean, findings.batches, name_of, as_given),
         ess=(least, mixing[least].ess_bulk),
         r_hat=(most, mixing[most].r_hat),
         draws=run.weights.size,
         factor=factor_needed(
-            findings.variance,
-            findings.mean,
+            findings.variance.together,
+            findings.mean.together,
             np.concatenate([by_noise + by_step, further]),
-            growth=max(points / run.weights.size, 1.0),
+            lambda factor: growth_of_points(run, factor),
         ),
-        points=points,
+        points=most_points(run, FACTORS[-1] * run.weights.size),
         plates=run.target.structure.plates,
         has_plain_gradient=not run.gradient.is_control_variate,
         has_correction=run.tuned.correction is not None,
@@ -81,8 +87,8 @@ def site_table(findings: Findings, mixing: dict[str, Convergence], site_of: Name
     columns: dict[str, Any] = {
         "noise_inflation": as_sd(findings.predicted.noise),
         "discretisation": as_sd(findings.predicted.discretisation),
-        "sd_error": as_sd(findings.variance.value[:dimension]),
-        "mean_shift": findings.mean.value[:dimension],
+        "sd_error": as_sd(findings.variance.together.value[:dimension]),
+        "mean_shift": findings.mean.together.value[:dimension],
     }
     rows = {
         name: mixing[name]._asdict() | {k: _largest(v[names == name]) for k, v in columns.items()}

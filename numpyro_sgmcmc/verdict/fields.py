@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.preconditioner import Coupled
+from numpyro_sgmcmc.preconditioner import Coupled, Diagonal
 from numpyro_sgmcmc.preparation import rescaled
 from numpyro_sgmcmc.subspace import Group, Subspace
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_BY_DIMENSION
@@ -18,28 +18,35 @@ class Fields(NamedTuple):
     For a Gaussian with covariance C and w = C e_i / C_ii the derivative of U / T along w is a
     function of coordinate i alone, so that coordinate's moments are known without error.
 
+    For a further function a'z of the position it is w = C a / (a' C a), with a'w = 1.
+
     Attributes:
         covariance: C, (d, d); None in high dimension.
         root: a square root of the draws' covariance, None likewise.
-        coupled: in high dimension a map S with C = S S'; None for the coordinates' own directions.
+        linear: in high dimension a map S with C = S S', a `Diagonal` one for the coordinates' own
+            directions.
     """
 
     covariance: np.ndarray | None = None
     root: np.ndarray | None = None
-    coupled: Any = None
+    linear: Any = None
 
-    def along(self, gradients: np.ndarray) -> np.ndarray:
-        """Return the derivatives along the fields, (n, k), from gradients (n, k), k >= d.
+    def along(self, gradients: np.ndarray, further: np.ndarray) -> np.ndarray:
+        """Return the derivatives along the fields, (n, d + k).
 
-        Columns beyond those of a coupled map are derivatives along further directions as they are.
+        Args:
+            gradients: (n, d).
+            further: functions a of the position as columns, (d, k).
         """
-        if self.coupled is not None:
-            dimension = self.coupled.outer.size
-            moved = _coupled_derivatives(self.coupled, jnp.asarray(gradients[:, :dimension]))
-            return np.concatenate([np.asarray(moved, float), gradients[:, dimension:]], axis=1)
-        if self.covariance is None:
-            return gradients
-        return gradients @ (self.covariance / np.diag(self.covariance))
+        if self.covariance is not None:
+            own = gradients @ (self.covariance / np.diag(self.covariance))
+            moved = self.covariance @ further
+        else:
+            own = gradients
+            if isinstance(self.linear, Coupled):
+                own = np.asarray(_coupled_derivatives(self.linear, jnp.asarray(gradients)), float)
+            moved = np.asarray(_images(self.linear, jnp.asarray(further)), np.float64)
+        return np.concatenate([own, gradients @ (moved / np.sum(further * moved, axis=0))], axis=1)
 
     def curvature(self) -> np.ndarray:
         """Return the Hessian of U / T of a Gaussian of this covariance."""
@@ -92,13 +99,13 @@ def coupled_fields(
     unit = jnp.asarray(scale)
     subspace = Subspace.of(groups, 1 / unit)
     if len(draws) < DRAWS_BY_DIMENSION * subspace.size:
-        return Fields()
+        return Fields(linear=Diagonal(unit))
     inside, outside = _moments(subspace, jnp.asarray(draws), unit, jnp.asarray(weights))
     matrix = np.asarray(inside, np.float64) + 1e-6 * np.eye(subspace.size)
     share = np.asarray(subspace.diagonal_outside(jnp.ones_like(unit)), np.float64)
     rest = np.where(share > 0, np.asarray(outside, np.float64) / np.where(share > 0, share, 1), 1.0)
     plain = Coupled(unit, subspace, jnp.eye(subspace.size), jnp.ones_like(unit))
-    return Fields(coupled=rescaled(plain, np.sqrt(rest), np.linalg.cholesky(matrix)))
+    return Fields(linear=rescaled(plain, np.sqrt(rest), np.linalg.cholesky(matrix)))
 
 
 @jax.jit
@@ -115,6 +122,12 @@ def _moments(
 
     nothing = jnp.zeros((subspace.size, subspace.size), unit.dtype), jnp.zeros_like(unit)
     return jax.lax.scan(add, nothing, (draws, weights))[0]
+
+
+@jax.jit
+def _images(linear: Any, columns: jax.Array) -> jax.Array:
+    """Return S S' a for each column a."""
+    return jax.vmap(lambda a: linear.apply(linear.transpose(a)), 1, 1)(columns)
 
 
 @jax.jit

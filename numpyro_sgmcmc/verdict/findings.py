@@ -7,17 +7,17 @@ import numpy as np
 
 from numpyro_sgmcmc.verdict.batches import Batches, batches_of
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
+from numpyro_sgmcmc.verdict.budget import is_dense
+from numpyro_sgmcmc.verdict.errors import unknown
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import (
-    Errors,
     Measured,
     Sample,
-    is_dense,
     measured,
     samples_of,
     spread,
-    unknown,
 )
+from numpyro_sgmcmc.verdict.pooling import Judged, judged
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.shapes import bimodality, tail_indices
 from numpyro_sgmcmc.verdict.softness import softest_directions, with_directions
@@ -28,7 +28,9 @@ from numpyro_sgmcmc.verdict.thresholds import (
     DRAWS_BY_DIMENSION,
     DRAWS_FOR_STEIN,
     HEAVIEST_TAIL,
+    MEAN_TOLERANCE,
     MODES_APART,
+    SD_TOLERANCE,
 )
 
 
@@ -46,8 +48,8 @@ class Findings(NamedTuple):
         p_value: of that discrepancy.
     """
 
-    variance: Errors
-    mean: Errors
+    variance: Judged
+    mean: Judged
     predicted: Predicted
     batches: Batches
     unchecked: tuple[int | None, str] | None
@@ -55,8 +57,8 @@ class Findings(NamedTuple):
     p_value: float
 
 
-def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
-    """Return what theory and measurement say of a run."""
+def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings:
+    """Return what theory and measurement say of a run; `sites` labels the coordinates, (d,)."""
     key_gradients, key_theory, key_soft = jax.random.split(key, 3)
     dimension = run.walkers[0].draws.shape[2]
     batches = batches_of(run.weights, run.is_together)
@@ -81,9 +83,11 @@ def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
     found = measured(*wide, batches)
     theory = predicted(run, found.fields[0], key_theory)
     value, p_value = _discrepancy(samples[0], found.fields[0])
+    further = len(found.variance.value) - dimension
+    labels = np.concatenate([sites, [f"direction {k}" for k in range(further)]])
     return Findings(
-        found.variance,
-        found.mean,
+        judged(found.variance, batches, labels, 2 * SD_TOLERANCE),
+        judged(found.mean, batches, labels, MEAN_TOLERANCE),
         theory,
         batches,
         unchecked or _unchecked(run, found),
@@ -95,7 +99,7 @@ def findings_of(run: FinishedRun, key: jax.Array) -> Findings:
 def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
     nothing = np.full(dimension, np.nan)
     theory = Predicted(nothing, nothing, np.nan, np.nan, None)
-    errors = unknown(dimension)
+    errors = Judged(unknown(dimension), unknown(dimension))
     return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
 
 

@@ -8,36 +8,15 @@ import numpy as np
 
 from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
+from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
-from numpyro_sgmcmc.verdict.draws import gradients, row_count
+from numpyro_sgmcmc.verdict.draws import gradients
+from numpyro_sgmcmc.verdict.errors import Errors
 from numpyro_sgmcmc.verdict.fields import Fields, coupled_fields, dense_fields
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
-    DENSE,
-    DRAWS_BY_DIMENSION,
     EXPLAINED,
-    GRADIENT_NUMBERS,
-    GRADIENT_POINTS,
-    GRADIENT_ROWS,
-    MORE_GRADIENT_NUMBERS,
-    MORE_GRADIENT_POINTS,
 )
-
-
-class Errors(NamedTuple):
-    """Errors by coordinate, (d,); NaN where not known.
-
-    Attributes:
-        value: of the estimate that the run reports, its Monte Carlo error included: of a variance
-            relative to the posterior's, or of a mean in the posterior's standard deviations.
-        uncertainty: standard error of that measurement.
-        monte_carlo: standard error of `value` as a measurement of the kernel's bias, so with the
-            Monte Carlo error of the reported estimate.
-    """
-
-    value: np.ndarray
-    uncertainty: np.ndarray
-    monte_carlo: np.ndarray
 
 
 class Sample(NamedTuple):
@@ -45,10 +24,11 @@ class Sample(NamedTuple):
 
     Attributes:
         places: which of the flattened draws these are, (n,).
-        draws: about `mean`, (n, d).
+        draws: about `mean`, (n, d + k), with k further functions of the position.
         gradients: (n, d).
-        mean: weighted, of all draws, (d,).
-        scale: standard deviations of all draws, (d,).
+        mean: weighted, of all draws, (d + k,).
+        scale: standard deviations of all draws, (d + k,).
+        further: coefficients of the further functions, linear ones, (d, k).
     """
 
     places: np.ndarray
@@ -56,6 +36,7 @@ class Sample(NamedTuple):
     gradients: np.ndarray
     mean: np.ndarray
     scale: np.ndarray
+    further: np.ndarray
 
 
 class Measured(NamedTuple):
@@ -76,29 +57,11 @@ class Measured(NamedTuple):
     mean_explained: np.ndarray
 
 
-def is_dense(run: FinishedRun) -> bool:
-    """Return whether there are few enough dimensions, and enough draws, for a covariance."""
-    chains, draws, dimension = run.walkers[0].draws.shape
-    return dimension <= DENSE and chains * draws >= DRAWS_BY_DIMENSION * dimension
-
-
-def most_points(run: FinishedRun) -> int:
-    """Return at how many draws the gradient may be evaluated, however many there are."""
-    dimension = run.walkers[0].draws.shape[2]
-    numbers = dimension * len(run.walkers)
-    least = max(GRADIENT_POINTS, 6 * dimension if is_dense(run) else 0)
-    affordable = min(
-        MORE_GRADIENT_POINTS,
-        GRADIENT_ROWS // row_count(run.target),
-        MORE_GRADIENT_NUMBERS // numbers,
-    )
-    return min(max(least, affordable), max(GRADIENT_NUMBERS // numbers, 2))
-
-
 def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
     """Return some draws of each walker, the same ones, with the gradients there."""
     count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
-    places = spread(count, most_points(run))
+    places = spread(count, most_points(run, count))
+    rows = most_rows(run, count)
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     weights = run.weights.reshape(-1) / run.weights.sum()
     found, centre = [], None
@@ -108,9 +71,11 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
         flat = walker.draws.reshape(count, dimension)
         mean = weights @ flat
         centre = jnp.asarray(mean, dtype) if centre is None else centre
-        slopes = gradients(run.target, key_walker, jnp.asarray(flat[places], dtype), centre)
+        points = jnp.asarray(flat[places], dtype)
+        slopes = gradients(run.target, key_walker, points, centre, rows)
         scale = np.sqrt(weights @ (flat - mean) ** 2)
-        found.append(Sample(places, flat[places] - mean, slopes / run.temperature, mean, scale))
+        some, nothing = flat[places] - mean, np.zeros((dimension, 0))
+        found.append(Sample(places, some, slopes / run.temperature, mean, scale, nothing))
     return found
 
 
@@ -135,7 +100,7 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
         c, scale = walker.coefficient, sample.scale
         own = weights[sample.places]
         x = sample.draws / scale
-        inputs = x, field.along(sample.gradients) * scale, own / own.sum()
+        inputs = x, field.along(sample.gradients, sample.further) * scale, own / own.sum()
         asked = asked_moments(*inputs)
         explained += [asked.explained, asked.mean_explained]
         asked = chosen(asked, ratio_moments(*inputs), explained[0] >= EXPLAINED)
@@ -153,23 +118,21 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
         asked_variance = np.where(totals["asked"] > 0, totals["asked"], np.nan)
         sd = np.sqrt(asked_variance)
         reported = totals["square"] + totals["spread"]
+        own_square = (series["square"] - series["square_asked"]) / asked_variance
         variance = Errors(
             reported / asked_variance - 1,
             batches.standard_error(series["square_asked"]) * np.abs(reported) / asked_variance**2,
-            batches.standard_error(series["square"] - series["square_asked"]) / asked_variance,
+            batches.standard_error(own_square),
+            own_square,
         )
+        own_mean = (series["mean"] - series["mean_asked"]) / sd
         mean = Errors(
             -totals["mean"] / sd,
             batches.standard_error(series["mean_asked"]) / sd,
-            batches.standard_error(series["mean"] - series["mean_asked"]) / sd,
+            batches.standard_error(own_mean),
+            own_mean,
         )
     return Measured(variance, mean, samples, fields, explained[1])
-
-
-def unknown(dimension: int) -> Errors:
-    """Return errors of which nothing is known."""
-    nothing = np.full(dimension, np.nan)
-    return Errors(nothing, nothing, nothing)
 
 
 def spread(length: int, count: int) -> np.ndarray:
@@ -187,7 +150,6 @@ def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.nda
         centred = flat * np.sqrt(weights)[:, None]
         own = weights[sample.places]
         return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own / own.sum())
-    structure = run.target.structure
-    dimension = structure.dimension  # there may be further directions
-    scale = sample.scale[:dimension]
-    return coupled_fields(groups_of(structure), flat[:, :dimension], scale, weights)
+    dimension = len(sample.further)
+    groups = groups_of(run.target.structure)
+    return coupled_fields(groups, flat[:, :dimension], sample.scale[:dimension], weights)

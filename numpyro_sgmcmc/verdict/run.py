@@ -40,6 +40,8 @@ class FinishedRun(NamedTuple):
         weights: of the draws, (chains, draws).
         is_together: whether chains share their minibatches and so depend on each other.
         has_independent_noise: whether a minibatch's gradient noise says nothing of the next one's.
+        rows: of the longest subsampled plate, 1 without one.
+        rows_of_draw: rows of whose gradients a draw is made.
     """
 
     target: Target
@@ -52,6 +54,8 @@ class FinishedRun(NamedTuple):
     weights: np.ndarray
     is_together: bool
     has_independent_noise: bool
+    rows: int
+    rows_of_draw: int
 
     @property
     def step_size(self) -> float:
@@ -79,6 +83,8 @@ def finished_run(run: Run) -> FinishedRun:
     rows = {name: value.reshape(-1, *value.shape[2:]) for name, value in rows.items()}
     draws = unconstrained(run.target, rows).reshape(*weights.shape, -1)
     minibatch = run.options.minibatch
+    longest = max(run.structure.plates.values(), key=lambda plate: plate.size, default=None)
+    batch = 1 if longest is None else longest.subsample_size
     return FinishedRun(
         target=run.target,
         dynamics=run.dynamics,
@@ -90,6 +96,8 @@ def finished_run(run: Run) -> FinishedRun:
         weights=weights,
         is_together=minibatch.is_shared and run.is_vectorised,
         has_independent_noise=minibatch.is_independent,
+        rows=1 if longest is None else longest.size,
+        rows_of_draw=run.num_steps * batch,
     )
 
 

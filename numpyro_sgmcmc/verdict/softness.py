@@ -88,18 +88,19 @@ def with_directions(
     run: FinishedRun, samples: list[Sample], directions: np.ndarray
 ) -> tuple[FinishedRun, list[Sample]]:
     """Return a run and its samples with positions along directions as further coordinates."""
-    unit = samples[0].scale
+    further = directions / samples[0].scale[:, None]
 
     def along(draws: np.ndarray) -> np.ndarray:
-        return np.concatenate([draws, draws / unit @ directions], axis=-1)
+        return np.concatenate([draws, draws @ further], axis=-1)
 
     weights = run.weights.reshape(-1) / run.weights.sum()
     walkers = tuple(walker._replace(draws=along(walker.draws)) for walker in run.walkers)
     found = []
     for walker, sample in zip(walkers, samples, strict=True):
         mean = along(sample.mean)
-        more = walker.draws.reshape(len(weights), -1)[:, len(unit) :] - mean[len(unit) :]
-        slopes = np.concatenate([sample.gradients, sample.gradients * unit @ directions], axis=1)
+        more = walker.draws.reshape(len(weights), -1)[:, len(further) :] - mean[len(further) :]
         scale = np.concatenate([sample.scale, np.sqrt(weights @ more**2)])
-        found.append(Sample(sample.places, along(sample.draws), slopes, mean, scale))
+        found.append(
+            sample._replace(draws=along(sample.draws), mean=mean, scale=scale, further=further)
+        )
     return run._replace(walkers=walkers), found

@@ -32,6 +32,14 @@ UNSEEN_BIAS = 0.05
 """Probability with which a kernel whose own error is as large as a tolerance passes, its Monte
 Carlo error making up for it by chance: the level of a test of equivalence (Schuirmann 1987)."""
 
+POOLED = 50
+"""Entries from which on a site's errors are judged together: the mean square of so many errors is
+known to a fifth."""
+
+ALONE = 4.0
+"""Tolerances from which on the error of a single entry of such a site must stand out from the
+others'."""
+
 FALSE_ALARMS = 0.01
 """Probability that a run without bias is called wrong by measurement, over all its coordinates:
 Bonferroni's bound."""
@@ -56,14 +64,21 @@ relative variance that gradients ask for has a standard error of c / sqrt(points
 about 3 for the densities of the fuzz (`ratio_moments` on a Student t): 2,000 points would bound no
 such standard deviation to `SD_TOLERANCE`, however many draws there are."""
 
-MORE_GRADIENT_NUMBERS = 2**21
+MORE_GRADIENT_NUMBERS = 2**25
 """Entries of all gradients at more than `GRADIENT_POINTS` draws: regressions hold copies."""
 
 GRADIENT_NUMBERS = 2**26
 """Entries of all gradients together that are kept in memory."""
 
 GRADIENT_ROWS = 2 * 10**7
-"""Gradients of single rows that a verdict may cost, for each walker."""
+"""Gradients of single rows that a verdict may cost, for each walker, however short the run is."""
+
+SHARE_OF_RUN = 0.1
+"""Of the gradients of single rows that a longer run took: what a verdict of it may cost."""
+
+ENOUGH_ROWS = 5_000
+"""Rows of a gradient, where there are more, that leave it so little noise that more draws with that
+many rows tell more than fewer draws with more rows."""
 
 EXPLAINED = 0.9
 """Share of the draws' variation that gradients must explain for a regression of the draws on them:

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.verdict.bounds import factor_needed
-from numpyro_sgmcmc.verdict.measurement import Errors
+from numpyro_sgmcmc.verdict.errors import Errors
 
 NOTHING = np.zeros(1)
-FINE = Errors(NOTHING, NOTHING, NOTHING)
+FINE = Errors(NOTHING, NOTHING, NOTHING, NOTHING)
 CHANCE = NormalDist().inv_cdf(1 - 0.1 / 4)
 """One coordinate, a mean and a variance, two sides, 10 % together."""
 
 
 def factor(uncertainty, total, growth=np.inf):
-    variance = Errors(NOTHING, np.array([uncertainty]), np.array([total]))
-    return factor_needed(variance, FINE, NOTHING, growth)
+    variance = Errors(NOTHING, np.array([uncertainty]), np.array([total]), NOTHING)
+    return factor_needed(variance, FINE, NOTHING, lambda times: min(times, growth))
 
 
 def test_errors_of_draws_fall_with_their_root():

@@ -11,8 +11,8 @@ import numpyro.distributions as dist
 import pytest
 
 from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
+from numpyro_sgmcmc.verdict import budget
 from numpyro_sgmcmc.verdict import draws as verdict_draws
-from numpyro_sgmcmc.verdict import measurement
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 from tests.verdict.draws import autoregression, gaussian, independent, kernel_of, scales, verdict
@@ -157,7 +157,7 @@ def test_what_2000_gradients_leave_uncertain_more_of_them_decide(monkeypatch):
     """
     x = np.random.default_rng(0).laplace(size=(4, 2_500))
     assert verdict(double_exponential, (), x).calibrated
-    monkeypatch.setattr(measurement, "MORE_GRADIENT_POINTS", 0)
+    monkeypatch.setattr(budget, "MORE_GRADIENT_POINTS", 0)
     found = verdict(double_exponential, (), x)
     assert "More draws would not decide: gradients at 2,000 of them" in found.sentence
     assert found.more_draws is None
@@ -292,7 +292,6 @@ def test_random_densities_keep_to_the_budget_of_rows(monkeypatch):
         return many_rows(self, key, rows)
 
     monkeypatch.setattr(verdict_draws.View, "many_rows", counted)
-    monkeypatch.setattr(verdict_draws, "GRADIENT_ROWS", 500)
     points = jnp.zeros((10, 1))
-    verdict_draws.gradients(kernel.memory.target, jax.random.key(0), points, points[0])
+    verdict_draws.gradients(kernel.memory.target, jax.random.key(0), points, points[0], 500)
     assert seen == [50]

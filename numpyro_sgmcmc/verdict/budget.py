@@ -1,0 +1,46 @@
+"""How many gradients a verdict may cost."""
+
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.thresholds import (
+    DENSE,
+    DRAWS_BY_DIMENSION,
+    ENOUGH_ROWS,
+    GRADIENT_NUMBERS,
+    GRADIENT_POINTS,
+    GRADIENT_ROWS,
+    MORE_GRADIENT_NUMBERS,
+    MORE_GRADIENT_POINTS,
+    SHARE_OF_RUN,
+)
+
+
+def is_dense(run: FinishedRun) -> bool:
+    """Return whether there are few enough dimensions, and enough draws, for a covariance."""
+    chains, draws, dimension = run.walkers[0].draws.shape
+    return dimension <= DENSE and chains * draws >= DRAWS_BY_DIMENSION * dimension
+
+
+def most_rows(run: FinishedRun, draws: float) -> int:
+    """Return how many gradients of single rows may be computed after so many draws."""
+    return max(GRADIENT_ROWS, int(SHARE_OF_RUN * draws * run.rows_of_draw))
+
+
+def most_points(run: FinishedRun, draws: float) -> int:
+    """Return at how many of so many draws the gradient is evaluated at most."""
+    dimension = run.walkers[0].draws.shape[2]
+    numbers = dimension * len(run.walkers)
+    least = max(GRADIENT_POINTS, 6 * dimension if is_dense(run) else 0)
+    affordable = min(
+        MORE_GRADIENT_POINTS,
+        most_rows(run, draws) // min(run.rows, ENOUGH_ROWS),
+        MORE_GRADIENT_NUMBERS // numbers,
+    )
+    return min(max(least, affordable), max(GRADIENT_NUMBERS // numbers, 2))
+
+
+def growth_of_points(run: FinishedRun, factor: float) -> float:
+    """Return how many times as many points there are after `factor` times as many draws."""
+    draws = run.weights.size
+    return min(most_points(run, factor * draws), factor * draws) / min(
+        most_points(run, draws), draws
+    )
