@@ -8,6 +8,7 @@ from numpyro_sgmcmc.model.fingerprint import (
     fingerprint,
     glimpse,
 )
+from numpyro_sgmcmc.model.observations import of_observations
 from numpyro_sgmcmc.model.structure import Structure, read_structure
 from numpyro_sgmcmc.model.whole_data import over_whole_data
 
@@ -20,6 +21,7 @@ __all__ = [
     "glimpse",
     "log_densities",
     "non_finite_arguments",
+    "of_observations",
     "over_whole_data",
     "read_structure",
     "split_arguments",

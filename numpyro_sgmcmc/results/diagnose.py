@@ -1,12 +1,17 @@
 """The verdict on a NumPyro `MCMC` that has run."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.running import run_of
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 
 
-def diagnose(mcmc: MCMC) -> Diagnosis:
+def diagnose(
+    mcmc: MCMC, *, functions: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None
+) -> Diagnosis:
     """Return whether a run is calibrated, and what to change if it is not.
 
     Costs a few seconds: gradients of the whole data at up to 100,000 draws, fewer for more
@@ -14,9 +19,12 @@ def diagnose(mcmc: MCMC) -> Diagnosis:
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
+        functions: what the draws are used for, by name, for `Diagnosis.predictions`: functions of a
+            draw, a dictionary of its sites, that return an array of any shape. They are traced by
+            JAX. By default log likelihoods and fitted values of some observations.
 
     Raises:
         TypeError: if `mcmc` did not run a kernel of this package.
         ValueError: if it has not run yet, or at temperature 0.
     """
-    return diagnosis_of(run_of(mcmc))
+    return diagnosis_of(run_of(mcmc), functions)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.thresholds import (
     COARSE,
     EFFECTIVE_DRAWS,
@@ -84,6 +85,7 @@ class Evidence(NamedTuple):
         temperature: T.
         is_extrapolated: whether estimates are extrapolated.
         unchecked: site that cannot be checked and why, None where all can be.
+        predictions: how well functions of the draws are known; None where there are none.
     """
 
     diverged: float
@@ -106,6 +108,7 @@ class Evidence(NamedTuple):
     temperature: float
     is_extrapolated: bool
     unchecked: tuple[str, str] | None
+    predictions: Predictions | None
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from numpyro_sgmcmc.verdict.assessment import Worst
 from numpyro_sgmcmc.verdict.batches import Batches
-from numpyro_sgmcmc.verdict.errors import Errors
+from numpyro_sgmcmc.verdict.errors import Errors, as_sd
 from numpyro_sgmcmc.verdict.pooling import Judged
 from numpyro_sgmcmc.verdict.thresholds import (
     FALSE_ALARMS,
@@ -22,11 +22,6 @@ TOO_FAR_BY_CHANCE = 0.1
 
 FACTORS = np.geomspace(1.0, 1e6, 600)
 """Factors that are tried, 2 % apart. A run that would need more needs another kernel."""
-
-
-def as_sd(variance_error: np.ndarray) -> np.ndarray:
-    """Return the relative error of a standard deviation; -1 where the variance is negative."""
-    return np.sqrt(np.maximum(1 + variance_error, 0.0)) - 1
 
 
 def as_given(error: np.ndarray) -> np.ndarray:

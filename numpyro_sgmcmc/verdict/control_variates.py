@@ -103,7 +103,7 @@ def _block(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
         shares.append(1 - weights @ left**2 / np.where(total > 0, total, 1.0))
         residuals.append(lost * left)
     mean, asked = coefficients[:, 0].T
-    return Asked(mean, asked, *residuals, np.minimum(*shares), shares[0])
+    return Asked(mean, asked, residuals[0], residuals[1], np.minimum(*shares), shares[0])
 
 
 def _products(first: np.ndarray, second: np.ndarray) -> np.ndarray:

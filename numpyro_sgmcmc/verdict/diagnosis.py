@@ -13,6 +13,7 @@ from numpyro_sgmcmc.verdict.assessment import Outcome, assessed, more_draws
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
+from numpyro_sgmcmc.verdict.predictions import Functions, predictions_of
 from numpyro_sgmcmc.verdict.run import finished_run
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 
@@ -45,6 +46,12 @@ class Diagnosis:
         step_size: mean step size, of the finest walker where there are several.
         more_draws: draws, in all chains together, that are expected to decide where the outcome is
             "Not known yet"; None otherwise, and where no number of draws would.
+        predictions: the same of functions of the draws, by default log likelihoods and fitted
+            values of up to 100 rows of each observed site: `ess_bulk`, `r_hat`, and by theory
+            `noise_inflation` and `discretisation`, NaN for functions that are not nearly linear,
+            and bounds above 500 dimensions. None for a model without observed sites.
+        predictions_mix: whether all of them have enough effective draws and a small R-hat, also
+            where single parameters do not mix; None without any.
         noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None
             where there is none to measure.
     """
@@ -62,14 +69,21 @@ class Diagnosis:
     curvature: float
     step_size: float
     more_draws: int | None
+    predictions: pd.DataFrame | None
+    predictions_mix: bool | None
     noise_covariance: AbstractCorrection | None = field(repr=False)
 
     def __str__(self) -> str:
-        """Return the sentence and the table."""
-        return f"{self.sentence}\n\n{self.sites.to_string(float_format=lambda x: f'{x:.3g}')}"
+        """Return the sentence and the tables."""
+        tables = [table for table in (self.sites, self.predictions) if table is not None]
+        return "\n\n".join([self.sentence, *map(_text, tables)])
 
 
-def diagnosis_of(run: Run) -> Diagnosis:
+def _text(table: pd.DataFrame) -> str:
+    return table.to_string(float_format=lambda x: f"{x:.3g}")
+
+
+def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     """Return the verdict on a finished run.
 
     What is judged are the estimates that the run reports: weighted, and extrapolated for
@@ -90,10 +104,14 @@ def diagnosis_of(run: Run) -> Diagnosis:
     def site_of(at: int) -> str:
         return str(sites[at])
 
-    findings = findings_of(judged, jax.random.key(0), sites)
+    key, key_rows = jax.random.split(jax.random.key(0))
+    findings = findings_of(judged, key, sites)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
-    evidence = evidence_of(judged, findings, mixing, diverged, site_of)
+    predictions = None
+    if all(np.isfinite(walker.draws).all() for walker in judged.walkers):
+        predictions = predictions_of(judged, findings.predicted, functions or {}, key_rows)
+    evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
     outcome, causes = assessed(evidence)
     kinetic, error = kinetic_temperature(run.statistics)
     predicted = findings.predicted
@@ -111,6 +129,8 @@ def diagnosis_of(run: Run) -> Diagnosis:
         curvature=predicted.curvature,
         step_size=judged.walkers[0].step_size,
         more_draws=more_draws(evidence, outcome, causes),
+        predictions=None if predictions is None else predictions.table,
+        predictions_mix=None if predictions is None else predictions.mix,
         noise_covariance=predicted.correction,
     )
 

@@ -27,3 +27,8 @@ def unknown(dimension: int) -> Errors:
     """Return errors of which nothing is known."""
     nothing = np.full(dimension, np.nan)
     return Errors(nothing, nothing, nothing, nothing[None])
+
+
+def as_sd(variance_error: np.ndarray) -> np.ndarray:
+    """Return the relative error of a standard deviation; -1 where the variance is negative."""
+    return np.sqrt(np.maximum(1 + variance_error, 0.0)) - 1

@@ -11,14 +11,15 @@ from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import (
     FACTORS,
     as_given,
-    as_sd,
     factor_needed,
     largest_bias,
     worst_pair,
 )
 from numpyro_sgmcmc.verdict.budget import growth_of_points, most_points
 from numpyro_sgmcmc.verdict.convergence import Convergence
+from numpyro_sgmcmc.verdict.errors import as_sd
 from numpyro_sgmcmc.verdict.findings import Findings
+from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.run import FinishedRun
 
 NameOf = Callable[[int], str]
@@ -30,6 +31,7 @@ def evidence_of(
     mixing: dict[str, Convergence],
     diverged: float,
     site_of: NameOf,
+    predictions: Predictions | None,
 ) -> Evidence:
     """Return what the outcome and its sentence depend on."""
     dimension = len(findings.predicted.noise)
@@ -77,6 +79,7 @@ def evidence_of(
         unchecked=None
         if unchecked is None
         else ("some site" if unchecked[0] is None else name_of(unchecked[0]), unchecked[1]),
+        predictions=predictions,
     )
 
 

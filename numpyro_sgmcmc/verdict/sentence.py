@@ -24,6 +24,8 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         return f"{outcome.value}{target}: {_calibrated(evidence)}"
     first, *others = (WORDS[cause](evidence) for cause in causes)
     also = "".join(f" Also, {words}" for words in others[:1])
+    if causes[0] in (Cause.UNMIXED, Cause.SHORT):
+        also += _predictions(evidence)
     more = more_draws(evidence, outcome, causes)
     if more is not None:
         advice = f" Take {more:,} more draws (in all chains together)."
@@ -39,6 +41,19 @@ def _calibrated(evidence: Evidence) -> str:
         f" {100 * sd.upper:.1f} %), the worst mean {abs(mean.error):.2f} standard deviations (at"
         f" most {mean.upper:.2f}); smallest effective sample size {evidence.ess[1]:,.0f}."
     )
+
+
+def _predictions(evidence: Evidence) -> str:
+    found = evidence.predictions
+    if found is None:
+        return ""
+    numbers = (
+        f"smallest effective sample size {found.ess[1]:,.0f} ({found.ess[0]}), largest R-hat"
+        f" {found.r_hat[1]:.3f}"
+    )
+    if found.mix:
+        return f" Predictions do mix, {numbers}: use them, and no single parameter."
+    return f" Predictions do not mix either: {numbers}."
 
 
 def _no_draws(evidence: Evidence) -> str:

@@ -14,6 +14,32 @@ from numpyro_sgmcmc.verdict.stationary import relative_variance
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE, DRAWS_FOR_NOISE
 
 
+class Directions(NamedTuple):
+    """Relative variances by direction.
+
+    Attributes:
+        roots: columns whose outer products, summed, are the posterior's covariance, (d, m).
+        smooth: reported variance over the exact one without gradient noise, (m,).
+        noisy: with gradient noise, (m,).
+    """
+
+    roots: np.ndarray
+    smooth: np.ndarray
+    noisy: np.ndarray
+
+    def along(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return relative errors of variances by noise and by the step size, (k,).
+
+        Args:
+            functions: linear functions of the position, (k, d).
+        """
+        exact = (functions @ self.roots) ** 2
+        with np.errstate(invalid="ignore"):
+            by_noise = exact @ (self.noisy - self.smooth) / exact.sum(1)
+            by_step = exact @ self.smooth / exact.sum(1) - 1
+        return by_noise, by_step
+
+
 class Predicted(NamedTuple):
     """Relative errors of the variances that a run reports, (d,); NaN where not known.
 
@@ -24,6 +50,8 @@ class Predicted(NamedTuple):
             coordinates.
         curvature: largest curvature there.
         correction: V as a correction, None where there is no noise to measure.
+        directions: the same by direction, None in high dimension.
+        bounds: of these errors in any direction, by noise and by the step size; NaN if unknown.
     """
 
     noise: np.ndarray
@@ -31,6 +59,8 @@ class Predicted(NamedTuple):
     largest_noise: float
     curvature: float
     correction: Any
+    directions: Directions | None = None
+    bounds: tuple[float, float] = (np.nan, np.nan)
 
 
 def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
@@ -51,16 +81,17 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
     if fields.covariance is None:
         points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_CURVATURE)], dtype)
         stiffest = _largest_curvature(run, linear, points, key_curvature)
-        return Predicted(_heating(run, largest), unknown, largest, stiffest, correction)
+        heating = _heating(run, largest)
+        bounds = heating, _stiffest_error(run, stiffest)
+        by_noise = np.full(flat.shape[1], heating)
+        return Predicted(by_noise, unknown, largest, stiffest, correction, bounds=bounds)
     s = np.asarray(jax.vmap(linear.apply)(jnp.eye(flat.shape[1], dtype=dtype)), np.float64).T
     curvature, axes = np.linalg.eigh(s.T @ fields.curvature() @ s * run.temperature)
     curvature = np.maximum(curvature, 1e-12 * curvature[-1])
     smooth, noisy = _relative_variances(run, curvature, axes, correction)
-    exact = (s @ axes) ** 2 / curvature
-    with np.errstate(invalid="ignore"):
-        by_noise = exact @ (noisy - smooth) / exact.sum(1)
-        by_step = exact @ smooth / exact.sum(1) - 1
-    return Predicted(by_noise, by_step, largest, float(curvature[-1]), correction)
+    directions = Directions(s @ axes / np.sqrt(curvature), smooth, noisy)
+    errors = directions.along(np.eye(len(s)))
+    return Predicted(*errors, largest, float(curvature[-1]), correction, directions)
 
 
 def _relative_variances(
@@ -86,14 +117,25 @@ def _relative_variances(
     return smooth, noisy
 
 
-def _heating(run: FinishedRun, largest: float) -> np.ndarray:
-    """Return the inflation by the largest noise, for every coordinate; unknown where corrected."""
-    everywhere = np.ones(run.walkers[0].draws.shape[2])
+def _heating(run: FinishedRun, largest: float) -> float:
+    """Return the inflation by the largest noise; unknown where corrected."""
     if run.tuned.correction is not None:
-        return np.nan * everywhere
+        return float("nan")
     noise = largest / run.temperature
-    return everywhere * sum(
-        w.coefficient * float(run.dynamics.heating(noise, w.step_size)) for w in run.walkers
+    return sum(w.coefficient * float(run.dynamics.heating(noise, w.step_size)) for w in run.walkers)
+
+
+def _stiffest_error(run: FinishedRun, curvature: float) -> float:
+    """Return the relative error of the variance in the direction of the largest curvature."""
+    nothing, stiffest = np.zeros(1), np.array([curvature])
+    dynamics = run.dynamics.linearised()
+    return (
+        sum(
+            w.coefficient
+            * float(relative_variance(dynamics, w.step_size, stiffest, nothing, nothing)[0])
+            for w in run.walkers
+        )
+        - 1
     )
 
 

@@ -102,3 +102,13 @@ than coordinates one by one can show."""
 
 SOFT_DIRECTIONS = 8
 """Directions of that kind that are tested; where there are more, coordinates cannot be checked."""
+
+ROWS_LOOKED_AT = 100
+"""Rows of an observed site whose log likelihoods and fitted values are looked at."""
+
+GRADIENTS_OF_FUNCTIONS = 32
+"""Draws at which functions are differentiated; what the mean gradient explains is measured."""
+
+LINEAR = 0.9
+"""Share of a function's variance that its mean gradient must explain for theory, which is linear,
+to speak of it."""

@@ -32,7 +32,16 @@ def kernel_of(model, **options):
 
 
 def verdict(
-    model, args, draws, *, site="z", weights=None, kernel=None, walkers=None, others=None
+    model,
+    args,
+    draws,
+    *,
+    site="z",
+    weights=None,
+    kernel=None,
+    walkers=None,
+    others=None,
+    functions=None,
 ) -> Diagnosis:
     """Judge constrained draws (chains, draws, ...) of a site as if a kernel had made them.
 
@@ -58,7 +67,7 @@ def verdict(
         settings={},
         wall_time=None,
     )
-    return diagnosis_of(run)
+    return diagnosis_of(run, functions)
 
 
 def independent(rng, shape, covariance=None):

@@ -251,7 +251,7 @@ def evidence(**changes):
         discretisation=("z", 0.0), sd=(fine, fine), largest_sd_bias=0.01, mean=(fine, fine),
         ess=("z", 1_000.0), r_hat=("z", 1.0), draws=1_000, factor=1.0, points=20_000, plates={},
         has_plain_gradient=False, has_correction=False, dimension=1, temperature=1.0,
-        is_extrapolated=False, unchecked=None,
+        is_extrapolated=False, unchecked=None, predictions=None,
     )  # fmt: skip
     return Evidence(**(values | changes))
 

@@ -1,0 +1,156 @@
+"""Functions of the draws that a model's symmetries leave alone: what it says of observations."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from numpyro_sgmcmc.model import of_observations
+from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.verdict.convergence import convergence
+from numpyro_sgmcmc.verdict.errors import as_sd
+from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.theory import Predicted
+from numpyro_sgmcmc.verdict.thresholds import (
+    EFFECTIVE_DRAWS,
+    GRADIENTS_OF_FUNCTIONS,
+    LARGEST_R_HAT,
+    LINEAR,
+    ROWS_LOOKED_AT,
+)
+
+Functions = Mapping[str, Callable[[dict[str, jax.Array]], Any]]
+
+
+class Predictions(NamedTuple):
+    """How well functions of the draws are known.
+
+    Attributes:
+        table: for each function the worst of its entries: `ess_bulk`, `r_hat`, and the relative
+            errors of its standard deviation that theory predicts, `noise_inflation` and
+            `discretisation`, NaN where not known.
+        ess: (function, smallest effective sample size).
+        r_hat: (function, largest R-hat).
+    """
+
+    table: pd.DataFrame
+    ess: tuple[str, float]
+    r_hat: tuple[str, float]
+
+    @property
+    def mix(self) -> bool:
+        """Whether the chains agree on all of them, and have enough effective draws."""
+        return self.ess[1] >= EFFECTIVE_DRAWS and self.r_hat[1] <= LARGEST_R_HAT
+
+
+def predictions_of(
+    run: FinishedRun, theory: Predicted, functions: Functions, key: jax.Array
+) -> Predictions | None:
+    """Return how well the functions are known, None where there are none.
+
+    Args:
+        run: the run.
+        theory: its errors by theory.
+        functions: by name, of a draw's sites; without any, log likelihoods and fitted values of
+            some rows of each observed site.
+        key: chooses the rows.
+    """
+    draws = run.walkers[0].draws
+    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
+    points = jnp.asarray(draws.reshape(-1, draws.shape[2]), dtype)
+    evaluate = _evaluation(functions)
+    name = ("functions", *functions.values())
+    found = run.target.run(_each(evaluate), points, key, name=name)
+    values = {
+        function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)
+        for function in functions or found  # JAX sorts the keys
+    }
+    # A distribution without a mean, such as a categorical one, has NaN there.
+    values = {function: x for function, x in values.items() if x.size and np.isfinite(x).all()}
+    if not values:
+        return None
+    mixing = convergence(values, list(values), run.weights, run.is_together)
+    slopes: dict[str, Any] = {}
+    if theory.directions is not None:
+        some = points[:: max(1, len(points) // GRADIENTS_OF_FUNCTIONS)]
+        slopes = run.target.run(
+            _mean_gradients(evaluate), some, key, name=("gradients", *name), optimise=False
+        )
+    flat = draws.reshape(-1, draws.shape[2])
+    rows = {
+        function: mixing[function]._asdict()
+        | _errors(theory, flat, values[function].reshape(len(flat), -1), slopes.get(function))
+        for function in values
+    }
+    least = min(mixing, key=lambda function: mixing[function].ess_bulk)
+    most = max(mixing, key=lambda function: mixing[function].r_hat)
+    return Predictions(
+        pd.DataFrame.from_dict(rows, orient="index"),
+        (least, mixing[least].ess_bulk),
+        (most, mixing[most].r_hat),
+    )
+
+
+def _evaluation(functions: Functions) -> Callable[..., dict[str, jax.Array]]:
+    def evaluate(view: View, position: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+        structure = view.structure
+        if not functions:
+            rows = view.many_rows(key, ROWS_LOOKED_AT)
+            return of_observations(
+                structure, view.args, view.kwargs, position, rows, ROWS_LOOKED_AT
+            )
+        draw = structure.constrain(structure.unravel(position), view.args, view.kwargs)
+        return {name: jnp.ravel(jnp.asarray(fn(draw))) for name, fn in functions.items()}
+
+    return evaluate
+
+
+def _each(evaluate: Callable) -> Callable:
+    def each(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+        return jax.lax.map(lambda z: evaluate(view, z, key), points)
+
+    return each
+
+
+def _mean_gradients(evaluate: Callable) -> Callable:
+    """Return the mean gradient of each function over some draws, (k, d) by name."""
+
+    def gradients(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
+        of_draw = jax.jacrev(lambda z: evaluate(view, z, key))
+        first = jax.tree.map(jnp.zeros_like, jax.eval_shape(of_draw, points[0]))
+
+        def add(total: Any, z: jax.Array) -> tuple[Any, None]:
+            return jax.tree.map(jnp.add, total, of_draw(z)), None
+
+        total = jax.lax.scan(add, first, points)[0]
+        return jax.tree.map(lambda x: x / len(points), total)
+
+    return gradients
+
+
+def _errors(
+    theory: Predicted, draws: np.ndarray, values: np.ndarray, slopes: Any
+) -> dict[str, float]:
+    """Return what theory predicts for the worst entry that is nearly linear in the position.
+
+    In high dimension these are bounds, for functions that are linear within a mode.
+    """
+    if theory.directions is None:
+        errors = theory.bounds
+    else:
+        slopes = np.asarray(slopes, np.float64)
+        linear = draws @ slopes.T
+        spread = values.std(0) * linear.std(0)
+        across = np.mean((values - values.mean(0)) * (linear - linear.mean(0)), axis=0)
+        share = np.divide(across, spread, out=np.zeros_like(across), where=spread > 0) ** 2
+        errors = tuple(map(_largest, theory.directions.along(slopes[share >= LINEAR])))
+    noise, step = (float(as_sd(np.asarray(error))) for error in errors)
+    return {"noise_inflation": noise, "discretisation": step}
+
+
+def _largest(values: np.ndarray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known[np.argmax(np.abs(known))]) if known.size else float("nan")
