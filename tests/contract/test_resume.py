@@ -30,7 +30,7 @@ def without_key(state):
     return state._replace(rng_key=jax.random.wrap_key_data(raw))
 
 
-@pytest.mark.parametrize("name", briefly(SOME, SOME[:2]))
+@pytest.mark.parametrize("name", briefly(SOME, SOME[1:2]))
 def test_resuming_a_pickled_state_in_a_fresh_mcmc(name):
     whole = vectorised(name)
     first = mcmc_of(shared(name), num_samples=2)

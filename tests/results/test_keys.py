@@ -48,7 +48,7 @@ def draws_of(mcmc):
         ("SGHMCSplit", "vectorized"),
         ("SGHMCSplit", "sequential"),
         ("SGHMCSplit", "parallel"),
-        ("SGRRLD", "vectorized"),
+        pytest.param("SGRRLD", "vectorized", marks=pytest.mark.long),
         pytest.param("SGRRLD", "sequential", marks=pytest.mark.long),
         pytest.param("SGRRLD", "parallel", marks=pytest.mark.long),
     ],
