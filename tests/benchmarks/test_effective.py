@@ -46,7 +46,7 @@ def test_newtons_mode_and_covariance_are_those_in_double_precision(data):
 @pytest.mark.parametrize(
     ("side", "length"),
     [
-        ("ours", Length(200, 2_000)),
+        pytest.param("ours", Length(200, 2_000), marks=pytest.mark.long),
         pytest.param("nuts", Length(150, 500), marks=pytest.mark.long),
         pytest.param("hmcecs", Length(150, 2_000), marks=pytest.mark.slow),
     ],

@@ -13,6 +13,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLDFP, RichardsonRomberg, SGHMCSplit, diagnose, to_inference_data
 from numpyro_sgmcmc.model import fingerprint, glimpse
+from tests.marks import briefly
 
 ROWS, FAR = 60, 30.0
 KERNELS = {
@@ -44,17 +45,12 @@ def mean_error(mcmc, y):
     return abs(draws.mean() - y.sum() / precision) * np.sqrt(precision)
 
 
-EDITED = [(*case, sum(case) % 2 == 0) for case in product((False, True), repeat=3)]
-"""All choices, and whether one belongs to the half that has each pair of them."""
+EDITED = list(product((False, True), repeat=3))
+QUICK = [(False, True, True), (True, False, False)]
+"""Two opposite cases: each choice is seen in either way."""
 
 
-@pytest.mark.parametrize(
-    ("pair", "same_mcmc", "inputs"),
-    [
-        case if is_quick else pytest.param(*case, marks=pytest.mark.long)
-        for *case, is_quick in EDITED
-    ],
-)
+@pytest.mark.parametrize(("pair", "same_mcmc", "inputs"), briefly(EDITED, QUICK))
 def test_an_array_edited_in_place_is_other_data(pair, same_mcmc, inputs):
     kernel, y = KERNELS["RichardsonRomberg(SGLDFP)" if pair else "SGLDFP"](), data()
     options = {"jit_model_args": inputs}
@@ -72,9 +68,10 @@ def test_an_array_edited_in_place_is_other_data(pair, same_mcmc, inputs):
 REFUSED = "Expected the data that this run was started with; got others"
 
 
-@pytest.mark.parametrize(
-    ("name", "options"), [*((name, {}) for name in KERNELS), ("SGLDFP", {"jit_model_args": True})]
-)
+CONTINUED = [*((name, {}) for name in KERNELS), ("SGLDFP", {"jit_model_args": True})]
+
+
+@pytest.mark.parametrize(("name", "options"), briefly(CONTINUED, CONTINUED[1:]))
 def test_continuing_on_other_data_is_refused(name, options):
     mcmc, y = mcmc_of(KERNELS[name](), **options), data()
     mcmc.warmup(jax.random.key(0), y)
@@ -87,7 +84,11 @@ def test_continuing_on_other_data_is_refused(name, options):
         mcmc.run(jax.random.key(1), y)
 
 
-@pytest.mark.parametrize("options", [{}, {"jit_model_args": True}], ids=["constants", "inputs"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, pytest.param({"jit_model_args": True}, marks=pytest.mark.long)],
+    ids=["constants", "inputs"],
+)
 def test_continuing_on_data_of_another_run_is_no_result(options):
     """The kernel knows both data sets; the state says which of them is its own."""
     kernel = SGHMCSplit(model)
@@ -112,7 +113,9 @@ def test_data_edited_after_a_run_do_not_judge_it():
         to_inference_data(mcmc)
 
 
-@pytest.mark.parametrize("name", ["SGHMCSplit", "RichardsonRomberg(SGLDFP)"])
+@pytest.mark.parametrize(
+    "name", briefly(["SGHMCSplit", "RichardsonRomberg(SGLDFP)"], ["RichardsonRomberg(SGLDFP)"])
+)
 def test_each_of_two_runs_of_a_kernel_has_its_own_data(name):
     kernel = KERNELS[name]()
     first, second, alone = (mcmc_of(k, 200) for k in (kernel, kernel, KERNELS[name]()))

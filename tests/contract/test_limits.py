@@ -14,6 +14,7 @@ from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
 from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
 from tests.exactness.setting import varying_data
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.registry import KERNELS, make
 
@@ -82,7 +83,7 @@ def test_zero_temperature_and_full_batch_give_the_ode_step(name):
         np.testing.assert_allclose(state.z["theta"], follow(H, 5), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", briefly(PAIRS, ["SGRRLD", "RichardsonRomberg(SGHMCSplit)"]))
 def test_coarse_walker_is_a_plain_run_on_the_same_increments(name, monkeypatch):
     kernel = shared(name)
     state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})

@@ -22,7 +22,7 @@ from tests.marks import briefly
 from tests.registry import make
 
 
-@pytest.mark.parametrize("name", briefly(NAMES, SOME))
+@pytest.mark.parametrize("name", briefly(NAMES, SOME[:2]))
 def test_extra_fields_thinning_and_jit_model_args(name):
     mcmc = mcmc_of(shared(name), thinning=2, jit_model_args=True)
     fields = ("num_diverging", "z.w", "~z.signal")
@@ -36,9 +36,11 @@ def test_extra_fields_thinning_and_jit_model_args(name):
     np.testing.assert_allclose(extra["z.w"], draws["w"])
 
 
-@pytest.mark.parametrize(
-    ("name", "jit_model_args"), [*((name, True) for name in SOME), ("SGLDFP", False)]
-)
+NEW_DATA = [*((name, True) for name in SOME), ("SGLDFP", False)]
+QUICK_DATA = [*NEW_DATA[:2], NEW_DATA[-1]]
+
+
+@pytest.mark.parametrize(("name", "jit_model_args"), briefly(NEW_DATA, QUICK_DATA))
 def test_new_data_of_the_same_shape(name, jit_model_args):
     # A vectorised MCMC on new data gives what a fresh one gives, and the old draws on the old data.
     mcmc = mcmc_of(build(name), jit_model_args=jit_model_args)

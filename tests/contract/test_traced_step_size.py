@@ -8,7 +8,6 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGRRLD, SGHMCSplit
 from tests.contract.problem import ANCHOR, data, model
-from tests.marks import briefly
 
 KERNELS = {
     "SGLD": SGLD,
@@ -27,7 +26,8 @@ def run(build, step_size):
     return mcmc.get_samples()["w"]
 
 
-@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
+@pytest.mark.long
+@pytest.mark.parametrize("name", KERNELS)
 def test_draws_are_those_of_the_number(name):
     build = KERNELS[name]
     found = jax.jit(lambda h: run(build, h))(1e-3)

@@ -93,9 +93,9 @@ def test_langevin_keeps_its_own_order(scheme):
 
 @pytest.mark.parametrize(
     ("dynamics", "scheme", "batch"),
-    [  # of three choices with two values each, the half that has each pair of values
+    [  # one with several rows a minibatch, of the dynamics that need more than one gradient
         pytest.param("langevin", "reshuffled", 1, marks=pytest.mark.long),
-        ("langevin", "sweep", 2),
+        pytest.param("langevin", "sweep", 2, marks=pytest.mark.long),
         ("splitting", "reshuffled", 2),
         pytest.param("splitting", "sweep", 1, marks=pytest.mark.long),
         pytest.param("langevin", "reshuffled", 2, marks=pytest.mark.long),

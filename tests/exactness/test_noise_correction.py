@@ -12,6 +12,7 @@ from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.dynamics import Langevin, Splitting
 from tests.exactness.simulate import around, simulate
 from tests.exactness.test_stationary_distribution import BATCHED, FRICTION, LOCATION, REGRESSION
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.monte_carlo import assert_moments
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
@@ -22,6 +23,7 @@ CASES = {
     "hamiltonian": (SGHMC, 0.015, {"friction": FRICTION}),
     "splitting": (SGHMCSplit, 0.015, {"friction": FRICTION}),
 }
+CORRECTED = [*((name, "dense") for name in CASES), ("splitting", "diagonal")]
 
 
 def corrected(recursion, correction, dynamics, h):
@@ -36,9 +38,7 @@ def relative_errors(covariance, wanted):
     return np.linalg.eigvalsh(root @ covariance @ root.T) - 1
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [*((name, "dense") for name in CASES), ("splitting", "diagonal")]
-)
+@pytest.mark.parametrize(("name", "kind"), briefly(CORRECTED, CORRECTED[2:]))
 def test_corrected_kernel_has_its_exact_distribution(name, kind):
     """Five comparisons of moments at 4 standard errors: false-failure rate 4e-4, fixed keys."""
     build, h, options = CASES[name]

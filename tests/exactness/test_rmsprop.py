@@ -19,6 +19,7 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc import SGLD, RichardsonRomberg, RMSProp, SGHMCSplit
 from numpyro_sgmcmc.types import Minibatch
 from tests.exactness.simulate import around, simulate
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.monte_carlo import Z
 
@@ -46,7 +47,7 @@ def scores(coarse, fine, covariance):
     return (estimate - covariance) / error
 
 
-@pytest.mark.parametrize("with_drift", [True, False])
+@pytest.mark.parametrize("with_drift", briefly([True, False], [True]))
 def test_standard_normal(with_drift, monkeypatch):
     """Without the drift the variance stays near 1.2 however small the step."""
     if not with_drift:

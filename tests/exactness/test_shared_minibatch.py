@@ -1,5 +1,7 @@
 """Chains that see the same minibatches: each one's distribution, and what two have in common."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +21,7 @@ from numpyro_sgmcmc import (
 )
 
 CHAINS, ROWS, BATCH = 32, 200, 20
+LONG = partial(pytest.param, marks=pytest.mark.long)
 Y = jnp.asarray(np.random.default_rng(0).normal(size=ROWS), jnp.float32)
 
 
@@ -83,9 +86,9 @@ def test_effective_sizes_count_what_chains_share():
     "build",
     [
         lambda: SGHMCSplit(model, 0.1 / ROWS**0.5, minibatch=SharedMinibatch(), num_steps=3),
-        lambda: SGLD(model, 1e-4, minibatch=SharedMinibatch(ReshuffledMinibatch())),
+        LONG(lambda: SGLD(model, 1e-4, minibatch=SharedMinibatch(ReshuffledMinibatch()))),
         lambda: SGLD(model, 1e-4, minibatch=SharedMinibatch(ContiguousMinibatch())),
-        lambda: RichardsonRomberg(SGLD(model, 1e-4, minibatch=SharedMinibatch()), levels=3),
+        LONG(lambda: RichardsonRomberg(SGLD(model, 1e-4, minibatch=SharedMinibatch()), levels=3)),
     ],
 )
 def test_rows_are_gathered_once_for_all_chains(build):

@@ -51,7 +51,7 @@ def test_svrg_oracle_in_its_limits():
     ("h", "period", "replace"),
     briefly(
         [(0.04, 8, True), (0.08, 2, False), (0.12, 2, True), (0.12, 8, False)],
-        [(0.08, 2, False), (0.12, 8, False)],
+        [(0.08, 2, False)],
     ),
 )
 def test_svrgld(h, period, replace):

@@ -51,7 +51,11 @@ def test_numpy_arrays_give_the_draws_of_jax_arrays(batch):
 
 @pytest.mark.parametrize(
     "kernel",
-    [SGLD(masked, polynomial(1e-3)), SGRRLD(masked, 1e-3), SGHMCSplit(masked)],
+    [
+        SGLD(masked, polynomial(1e-3)),
+        SGRRLD(masked, 1e-3),
+        pytest.param(SGHMCSplit(masked), marks=pytest.mark.long),
+    ],
 )
 def test_double_precision(kernel):
     """Every real number of the state is float64, and draws have digits that float32 lacks."""

@@ -10,6 +10,7 @@ from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGHMCSplit
 from numpyro_sgmcmc.model import read_structure
+from tests.marks import briefly
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 KEYS = jax.random.split(jax.random.key(2), 4)
@@ -96,7 +97,7 @@ def two_sites(y, x, table, batch):
 MODELS = [independent, crossed, all_kinds, inner_whole, grouped, subsample_primitive, two_sites]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", briefly(MODELS, MODELS[2:]))  # `all_kinds` has the first two
 def test_minibatches(model):
     assert_unbiased(model, Y, X, TABLE, batch=3)
     mcmc = run(SGHMCSplit(model, 0.01, friction=5.0), Y, X, TABLE, batch=3)

@@ -10,6 +10,7 @@ import pytest
 from numpyro.distributions.transforms import OrderedTransform
 
 from numpyro_sgmcmc import SGLD, SGHMCSplit
+from tests.marks import briefly
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 Y = jax.random.normal(jax.random.key(1), (24,))
@@ -48,13 +49,20 @@ def dynamic(y, batch):
         numpyro.sample("y", dist.Normal(level + share, 1.0), obs=y[index])
 
 
-ALIKE = {"correlation", "positive vector", "interval", "improper"}
-"""Supports whose bijection another one's shows too."""
+ALIKE = {
+    "correlation",
+    "correlation Cholesky",
+    "covariance",
+    "positive vector",
+    "interval",
+    "improper",
+}
+"""Supports whose bijection another one's shows too: of one coordinate, or of several."""
 
 
 @pytest.mark.parametrize(
     "support",
-    [pytest.param(s, marks=pytest.mark.long) if s in ALIKE else s for s in PRIORS],
+    briefly(PRIORS, PRIORS.keys() - ALIKE),
 )
 def test_one_site(support):
     model = partial(one_site, prior=PRIORS[support])

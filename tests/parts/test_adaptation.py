@@ -14,6 +14,7 @@ from numpyro_sgmcmc.preparation import Target, curvatures
 from numpyro_sgmcmc.preparation.mode import describe, find_mode
 from numpyro_sgmcmc.preparation.noise import gradient_noise
 from numpyro_sgmcmc.preparation.thresholds import TOLERANCE
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 
@@ -108,9 +109,7 @@ def test_describe():
 
 QUICK = [
     (SGLD, None, "chosen", None),
-    (SGHMCSplit, None, "chosen", None),
     (SGHMCSplit, Plain(), "chosen", False),
-    (SGLD, Plain(), "given", None),
 ]
 TUNED = [
     (build, gradient, preconditioner, correction)
@@ -122,7 +121,7 @@ TUNED = [
 
 @pytest.mark.parametrize(
     ("build", "gradient", "preconditioner", "correction"),
-    [case if case in QUICK else pytest.param(*case, marks=pytest.mark.long) for case in TUNED],
+    briefly(TUNED, QUICK),
 )
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_a_chosen_step_size_keeps_variances_within_the_tolerance(

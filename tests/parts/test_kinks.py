@@ -87,8 +87,12 @@ def test_walkers_that_never_moved_leave_the_approximation_as_it_was(dense):
     ("model", "site"),
     [
         (density(dist.ImproperUniform(REAL, (3,), ())), "z"),
-        (density(dist.ImproperUniform(dist.constraints.positive, (), ())), "z"),
-        (slope, "z"),
+        pytest.param(
+            density(dist.ImproperUniform(dist.constraints.positive, (), ())),
+            "z",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(slope, "z", marks=pytest.mark.long),
         (half_flat, "b"),
     ],
     ids=["flat", "flat on a half-line", "slope", "one site"],

@@ -86,19 +86,22 @@ def test_the_largest_noise_is_found_with_fewer_draws_than_dimensions():
         along = jnp.sqrt(s) * jax.random.normal(key_along, (256, 1))
         return (jax.random.normal(key, (256, 2_000)) + along * direction) / 16
 
-    def measured(key, s):
-        found = wide_noise(draws_of(key, s), Diagonal(jnp.ones(2_000)))
-        return found.largest, found.residual, found.typical
+    @jax.jit
+    def measured(s):
+        def one(key):
+            found = wide_noise(draws_of(key, s), Diagonal(jnp.ones(2_000)))
+            return found.largest, found.residual, found.typical
 
-    keys = jax.random.split(KEYS[4], 20)
-    found = jax.lax.map(lambda key: measured(key, 8.0), keys)
-    largest, residual, typical = map(np.asarray, found)
-    own = jnp.linalg.eigvalsh(draws_of(KEYS[5], 0.0) @ draws_of(KEYS[5], 0.0).T)[-1]
+        return jax.lax.map(one, jax.random.split(KEYS[4], 20))
+
+    largest, residual, typical = map(np.asarray, measured(8.0))
+    without = draws_of(KEYS[5], 0.0)
+    own = jnp.linalg.eigvalsh(without @ without.T)[-1]
     assert float(own) > 12
     assert abs(largest.mean() - 9) < 4 * largest.std() / np.sqrt(19) + 0.9
     assert abs(residual.mean() - 8) < 4 * residual.std() / np.sqrt(19) + 0.8
     np.testing.assert_allclose(typical, 1.0, atol=0.1)
-    alone = jax.lax.map(lambda key: measured(key, 0.0), keys)
+    alone = measured(0.0)
     assert alone[0].max() < 2 and alone[1].max() < 0.5
 
 

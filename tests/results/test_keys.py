@@ -11,6 +11,7 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc import SGRRLD, SGHMCSplit
 from numpyro_sgmcmc.kernels import protocol
 from numpyro_sgmcmc.running import mcmc as running
+from tests.marks import briefly
 from tests.results.gaussian import DATA, exact_gradients, subsampled, unjudged
 
 KERNELS = {
@@ -47,7 +48,7 @@ def draws_of(mcmc):
         ("SGHMCSplit", "vectorized"),
         ("SGHMCSplit", "sequential"),
         ("SGHMCSplit", "parallel"),
-        ("SGRRLD", "vectorized"),
+        pytest.param("SGRRLD", "vectorized", marks=pytest.mark.long),
         pytest.param("SGRRLD", "sequential", marks=pytest.mark.long),
         pytest.param("SGRRLD", "parallel", marks=pytest.mark.long),
     ],
@@ -72,7 +73,7 @@ def test_one_chain_and_other_kinds_of_key(key):
     np.testing.assert_array_equal(draws_of(second), draws_of(first))
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
 def test_a_new_key_after_the_warm_up_is_kept_too(name):
     first, second = mcmc_of(name), mcmc_of(name)
     first.warmup(jax.random.key(0), DATA)
@@ -84,7 +85,9 @@ def test_a_new_key_after_the_warm_up_is_kept_too(name):
     np.testing.assert_array_equal(draws_of(second), draws_of(first))
 
 
-@pytest.mark.parametrize("method", ["vectorized", "sequential", "parallel"])
+@pytest.mark.parametrize(
+    "method", briefly(["vectorized", "sequential", "parallel"], ["vectorized", "parallel"])
+)
 def test_going_on_with_the_own_key_is_no_new_key(method):
     mcmc = mcmc_of(method=method)
     mcmc.run(jax.random.key(0), DATA)
