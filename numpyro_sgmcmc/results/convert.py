@@ -156,9 +156,17 @@ def _key_name(key: Any) -> str:
 
 
 def _verdict(found: Diagnosis) -> dict[str, Any]:
+    predictions = {}
+    if found.predictions is not None:
+        predictions = {
+            "predictions_mix": int(bool(found.predictions_mix)),
+            "predictions_ess": float(found.predictions["ess_bulk"].min()),
+            "predictions_r_hat": float(found.predictions["r_hat"].max()),
+        }
     return {
         "calibrated": int(found.calibrated),  # netCDF knows no booleans
         "verdict": found.sentence,
         "kinetic_temperature": found.kinetic_temperature,
         "stein_discrepancy": found.discrepancy,
+        **predictions,
     }
