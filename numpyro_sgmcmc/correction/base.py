@@ -42,12 +42,21 @@ class AbstractCorrection(ABC):
         """Return the correction V / T, for gradient noise of covariance V at temperature T."""
 
     @abstractmethod
+    def noisiest(self, count: int) -> jax.Array:
+        """Return the directions of largest variance, at most `count`, as rows."""
+
+    @abstractmethod
     def along(self, axes: np.ndarray | None) -> np.ndarray:
         """Return the variances of V along orthonormal axes, in double precision.
 
         Args:
             axes: the columns of (d, d); None for the coordinate axes.
         """
+
+
+def coordinate_axes(places: jax.Array, dimension: int, dtype: Any) -> jax.Array:
+    """Return unit vectors along coordinates, as rows."""
+    return jnp.zeros((len(places), dimension), dtype).at[jnp.arange(len(places)), places].set(1)
 
 
 def remainder(share: jax.Array) -> jax.Array:
@@ -89,6 +98,11 @@ class DiagonalCorrection(AbstractCorrection):
     def at_temperature(self, temperature: float) -> Self:
         """Return the correction V / T."""
         return replace(self, variances=self.variances / temperature)
+
+    def noisiest(self, count: int) -> jax.Array:
+        """Return the coordinates of largest variance, at most `count`, as rows."""
+        places = jax.lax.top_k(self.variances, min(count, self.dimension))[1]
+        return coordinate_axes(places, self.dimension, self.variances.dtype)
 
     def along(self, axes: np.ndarray | None) -> np.ndarray:
         """Return the diagonal of axes' V axes."""

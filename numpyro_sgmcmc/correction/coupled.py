@@ -8,7 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.correction.base import AbstractCorrection, DiagonalCorrection, remainder
+from numpyro_sgmcmc.correction.base import (
+    AbstractCorrection,
+    DiagonalCorrection,
+    coordinate_axes,
+    remainder,
+)
 from numpyro_sgmcmc.subspace import Subspace
 
 
@@ -62,6 +67,17 @@ class CoupledCorrection(AbstractCorrection):
     def at_temperature(self, temperature: float) -> Self:
         """Return the correction V / T."""
         return replace(self, outside=self.outside / temperature, inside=self.inside / temperature)
+
+    def noisiest(self, count: int) -> jax.Array:
+        """Return the directions inside and coordinates outside of largest variance, as rows."""
+        exists = self.subspace.diagonal_outside(jnp.ones_like(self.outside)) > 0
+        each = jnp.concatenate([self.inside, jnp.where(exists, self.outside, 0.0)])
+        places = jax.lax.top_k(each, min(count, self.dimension))[1]
+        size = self.inside.size
+        axes = self.inside_axes.T[jnp.minimum(places, size - 1)]
+        inside = jax.vmap(self.subspace.vector)(axes)
+        alone = coordinate_axes(jnp.maximum(places - size, 0), self.dimension, self.outside.dtype)
+        return jnp.where((places < size)[:, None], inside, alone)
 
     def along(self, axes: np.ndarray | None) -> np.ndarray:
         """Return the diagonal of axes' V axes."""

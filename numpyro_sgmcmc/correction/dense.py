@@ -47,6 +47,11 @@ class DenseCorrection(AbstractCorrection):
         """Return the correction V / T."""
         return replace(self, variances=self.variances / temperature)
 
+    def noisiest(self, count: int) -> jax.Array:
+        """Return the eigenvectors of the largest eigenvalues, at most `count`, as rows."""
+        places = jax.lax.top_k(self.variances, min(count, self.dimension))[1]
+        return self.axes.T[places]
+
     def along(self, axes: np.ndarray | None) -> np.ndarray:
         """Return the diagonal of axes' V axes."""
         own = np.asarray(self.axes, np.float64)

@@ -9,8 +9,8 @@ TOLERANCE = 0.1
 5 % of a standard deviation."""
 
 CORRECTED_SHARE = 0.3
-"""Largest share of the increment's variance that gradient noise may have under a noise correction.
-The relative error of the measured noise, times this share, is a relative error of the variance."""
+"""Largest share of the increment's variance that gradient noise may have under a noise correction,
+to which its effects are linear; less where noise differs over the posterior."""
 
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""
@@ -177,6 +177,10 @@ NOISY_DIRECTIONS = 4
 
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
+
+UNEVEN_DRAWS = 64
+"""Minibatch gradients at each position from which the noise there is compared with the others':
+a direction's variance to a sixth."""
 
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""

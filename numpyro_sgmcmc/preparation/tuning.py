@@ -24,6 +24,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_NOISE,
     TOLERANCE,
 )
+from numpyro_sgmcmc.preparation.unevenness import correctable_share
 
 
 def choose_numbers(
@@ -53,7 +54,7 @@ def choose_numbers(
         smallest_curvature: in the preconditioner's coordinates; None if it is not known.
         caution: factor of the step size; below 1 if larger step sizes have diverged.
     """
-    key_curvature, key_noise = random.keys_of(key, 2)
+    key_curvature, key_noise, key_uneven = random.keys_of(key, 3)
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
@@ -62,7 +63,12 @@ def choose_numbers(
     limits = limits_of(options.dynamics, curvature, noise.largest, points.shape[1], temperature)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
-    most = quiet if kind is None else CORRECTED_SHARE
+    most = quiet
+    if kind is not None and isinstance(limits.share, Tracer):
+        most = jnp.asarray(CORRECTED_SHARE)
+    elif kind is not None:
+        inputs = gradient, preconditioner, anchor, points, noise.correction
+        most = jnp.maximum(quiet, correctable_share(target, key_uneven, *inputs))
     slowest = curvature.mean if smallest_curvature is None else smallest_curvature
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, slowest, can_slow)

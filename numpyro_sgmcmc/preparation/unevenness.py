@@ -1,0 +1,107 @@
+"""How much gradient noise a correction can take out where noise differs over the posterior.
+
+A correction takes out the average V of the noise's variance. With the share s of heating a walker
+at z then has the temperature 1 + e(z), e = s (V(z) / V - 1), along the noisy direction, which
+changes the mean of f by E[e phi''] to first order, where phi solves L phi = f - E f with the
+dynamics' generator L.
+
+Along a direction in which the posterior is Gaussian phi'' is constant for f = x and f = x^2, so
+that means and variances do not change. With the curvature U'' = 1 + c(x) instead, phi'' for f = x
+has a standard deviation of at most sd(c) / 2: with c = sum_n n g_n He_{n-1}(x) it is
+sum_n g_n (n - 1) He_{n-2}(x), whose terms have sqrt(n - 1) / n <= 1 / 2 times the norm. The mean
+therefore moves by at most s sd(V(z) / V) sd(c) / 2 standard deviations.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.correction import AbstractCorrection
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import (
+    CORRECTED_SHARE,
+    NOISE_BATCH,
+    NOISY_DIRECTIONS,
+    TOLERANCE,
+    UNEVEN_DRAWS,
+)
+
+
+def correctable_share(
+    target: Target,
+    key: jax.Array,
+    gradient: AbstractGradient,
+    preconditioner: AbstractLinearMap,
+    anchor: Anchor | None,
+    points: jax.Array,
+    correction: AbstractCorrection,
+) -> jax.Array:
+    """Return the largest share of heating, in the noisiest direction, that may be taken out.
+
+    The measured average V has a relative error as well, which the share multiplies.
+    """
+    directions = correction.noisiest(NOISY_DIRECTIONS)
+
+    def measure(view: View, *inputs: Any) -> tuple[jax.Array, jax.Array]:
+        return _by_point(view, gradient, *inputs)
+
+    inputs = anchor, preconditioner, points, directions, key
+    variances, curvatures = target.run(
+        measure, *inputs, name=("unevenness", gradient), optimise=False
+    )
+    return _share(variances, curvatures)
+
+
+def _by_point(
+    view: View,
+    gradient: AbstractGradient,
+    anchor: Anchor | None,
+    linear: AbstractLinearMap,
+    points: jax.Array,
+    directions: jax.Array,
+    key: jax.Array,
+) -> tuple[jax.Array, jax.Array]:
+    """Return variances of the noise and curvatures, (points, directions)."""
+    key_rows, key_noise = random.split(key)
+    moves = jax.vmap(linear.apply)(directions)
+    state = gradient.init(view, points[-1], anchor)
+    rows = view.many_rows(key_rows)
+
+    def one(inputs: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        position, key = inputs
+
+        def draw(key: jax.Array) -> jax.Array:
+            estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
+            return moves @ estimate.gradient
+
+        draws = jax.lax.map(draw, random.split(key, UNEVEN_DRAWS), batch_size=NOISE_BATCH)
+        bends = jax.lax.map(
+            lambda move: move @ view.hessian_product_over(position, move, rows), moves
+        )
+        return jnp.var(draws, axis=0, ddof=1), bends
+
+    return jax.lax.map(one, (points, random.split(key_noise, len(points))))
+
+
+@jax.jit
+def _share(variances: jax.Array, curvatures: jax.Array) -> jax.Array:
+    """Return the largest share, from variances and curvatures (points, directions)."""
+    count = len(variances)
+    mean = jnp.mean(variances, axis=0)
+    # A variance of n normal draws has the relative variance 2 / (n - 1) by chance.
+    chance = 2 / (UNEVEN_DRAWS - 1)
+    relative = jnp.var(variances, axis=0, ddof=1) / jnp.where(mean > 0, mean, 1.0) ** 2
+    uneven = jnp.sqrt(jnp.maximum(relative - chance, 0.0))
+    bend = jnp.mean(curvatures, axis=0)
+    bending = jnp.std(curvatures, axis=0, ddof=1) / jnp.where(bend > 0, bend, jnp.inf)
+    bending = jnp.where(bend > 0, bending, jnp.inf)
+    moved = jnp.where(uneven > 0, uneven * bending / 2, 0.0)
+    unknown = uneven / count**0.5
+    part = mean / jnp.max(mean)  # a direction's share of that of the noisiest
+    worst = jnp.max(part * jnp.maximum(moved, unknown))
+    tiny = jnp.finfo(worst.dtype).tiny
+    return jnp.minimum(CORRECTED_SHARE, TOLERANCE / 2 / jnp.maximum(worst, tiny))

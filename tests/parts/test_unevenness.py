@@ -1,0 +1,114 @@
+"""The share of noise that a correction may take out, from what is known of the noise."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import SGHMCSplit
+from numpyro_sgmcmc.correction import CoupledCorrection, DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.preparation.thresholds import CORRECTED_SHARE, TOLERANCE, UNEVEN_DRAWS
+from numpyro_sgmcmc.preparation.unevenness import _share
+from numpyro_sgmcmc.subspace import Group, Subspace
+
+POINTS = 32
+
+
+def _variances(rng, relative):
+    """Sample variances whose expectations have this relative standard deviation."""
+    true = 1 + relative * np.resize([1.0, -1.0], POINTS) * np.sqrt((POINTS - 1) / POINTS)
+    sampled = rng.chisquare(UNEVEN_DRAWS - 1, POINTS) / (UNEVEN_DRAWS - 1)
+    return jnp.asarray(true * sampled)[:, None]
+
+
+def _curvatures(relative):
+    return jnp.asarray(1 + relative * np.resize([1.0, -1.0], POINTS))[:, None]
+
+
+def test_even_noise_or_a_gaussian_may_be_corrected_up_to_the_limit():
+    rng = np.random.default_rng(0)
+    assert float(_share(_variances(rng, 0.0), _curvatures(1.0))) == pytest.approx(CORRECTED_SHARE)
+    assert float(_share(_variances(rng, 0.8), _curvatures(0.0))) == pytest.approx(CORRECTED_SHARE)
+
+
+def test_uneven_noise_of_a_bent_density_may_be_corrected_as_far_as_the_mean_allows():
+    """A share s moves the mean by s x 0.8 x 1.2 / 2 standard deviations."""
+    found = float(_share(_variances(np.random.default_rng(0), 0.8), _curvatures(1.2)))
+    # The standard deviation of 32 values, each with an error of a sixth, has one of 5 %.
+    assert found == pytest.approx(TOLERANCE / 2 / (0.8 * 1.2 / 2), rel=0.25)
+
+
+def test_a_density_without_curvature_has_no_such_bound():
+    assert float(_share(_variances(np.random.default_rng(0), 0.8), _curvatures(0.0) * 0)) == 0.0
+
+
+def test_a_quiet_direction_does_not_limit_a_noisy_one():
+    rng = np.random.default_rng(0)
+    noisy, quiet = _variances(rng, 0.0), 1e-3 * _variances(rng, 0.9)
+    both = jnp.concatenate([noisy, quiet], axis=1)
+    bent = jnp.concatenate([_curvatures(1.0), _curvatures(1.0)], axis=1)
+    assert float(_share(both, bent)) == pytest.approx(CORRECTED_SHARE)
+
+
+@pytest.mark.parametrize("kind", ["diagonal", "dense", "coupled"])
+def test_noisiest_directions(kind):
+    rng = np.random.default_rng(0)
+    variances = jnp.asarray(rng.permutation(6) + 1.0)
+    if kind == "diagonal":
+        correction = DiagonalCorrection(variances)
+    elif kind == "dense":
+        axes = jnp.asarray(np.linalg.qr(rng.normal(size=(6, 6)))[0])
+        correction = DenseCorrection(variances, axes)
+    else:
+        groups = (Group(1, 1), Group(5, 1))
+        subspace = Subspace.of(groups, jnp.ones(6))
+        inside_axes = jnp.asarray(np.linalg.qr(rng.normal(size=(2, 2)))[0])
+        correction = CoupledCorrection(jnp.ones(6), subspace, jnp.array([9.0, 4.0]), inside_axes)
+    rows = np.asarray(correction.noisiest(2), np.float64)
+    np.testing.assert_allclose(rows @ rows.T, np.eye(2), atol=1e-6)
+    expected = [9.0, 4.0] if kind == "coupled" else [6.0, 5.0]
+    found = []
+    for row in rows:
+        basis = np.linalg.qr(np.column_stack([row, np.eye(6)]))[0]
+        found.append(correction.along(basis)[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def bounded(features, response):
+    """Weights near their bounds: unconstrained, their densities have one heavy tail."""
+    weights = numpyro.sample("weights", dist.Uniform(0.0, 1.0).expand([3]).to_event(1))
+    with numpyro.plate("rows", 2_000, subsample_size=100) as i:
+        numpyro.sample("y", dist.Normal(features[i] @ weights, 1.0), obs=response[i])
+
+
+@pytest.mark.slow
+def test_an_untuned_run_near_bounds_is_right():
+    """The posterior is a normal one, truncated to the cube: its moments come from rejection.
+
+    Each of 6 means may be off by 0.1 standard deviations plus 4.5 standard errors, and each sd by
+    5 %: false-failure rate 1e-4.
+    """
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(2_000, 3)).astype(np.float32)
+    response = (features @ [0.02, 0.5, 0.99] + rng.normal(size=2_000)).astype(np.float32)
+    precision = features.T.astype(float) @ features
+    centre = np.linalg.solve(precision, features.T.astype(float) @ response)
+    exact = rng.multivariate_normal(centre, np.linalg.inv(precision), size=400_000)
+    exact = exact[np.all((exact > 0) & (exact < 1), axis=1)]
+    mcmc = MCMC(
+        SGHMCSplit(bounded),
+        num_warmup=1_000,
+        num_samples=4_000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(0), jnp.asarray(features), jnp.asarray(response))
+    draws = np.asarray(mcmc.get_samples()["weights"])
+    sd = exact.std(0)
+    error = 4.5 / np.sqrt(0.2 * len(draws))
+    assert (np.abs(draws.mean(0) - exact.mean(0)) / sd < 0.1 + error).all()
+    assert (np.abs(draws.std(0) / sd - 1) < 0.05 + error).all()
