@@ -20,6 +20,8 @@ SMALLEST_ESS = 400
 
 COLUMNS = ("mean", "sd", "mcse", "mcse_sd", "ess", "rhat")
 
+NO_PLACES: Mapping[str, slice] = {}
+
 Labels = Mapping[str, tuple[str, ...]]
 Law = dict[str, dict[str, float]]
 
@@ -52,17 +54,24 @@ class Comparison(NamedTuple):
     too_far: int
 
 
-def scalars(samples: Mapping[str, Any], labels: Labels) -> dict[str, np.ndarray]:
-    """Return draws of shape (chains, draws) by `site` or `site[label]`."""
+def scalars(
+    samples: Mapping[str, Any], labels: Labels, places: Mapping[str, slice] = NO_PLACES
+) -> dict[str, np.ndarray]:
+    """Return draws of shape (chains, draws) by `site` or `site[label]`.
+
+    Args:
+        samples: draws by site, (chains, draws, ...).
+        labels: names of a vector's entries; their places where a site is missing.
+        places: which entries of a raveled site are taken; all where a site is missing.
+    """
     found = {}
     for site, draws in samples.items():
         draws = np.asarray(draws)
-        if draws.ndim == 2:
-            found[site] = draws
-            continue
-        for place in range(draws.shape[2]):
-            label = labels[site][place] if site in labels else place
-            found[f"{site}[{label}]"] = draws[..., place]
+        indices = list(np.ndindex(*draws.shape[2:]))
+        names = labels.get(site) or [",".join(map(str, index)) for index in indices]
+        for place in range(len(indices))[places.get(site, slice(None))]:
+            label = f"[{names[place]}]" if draws.ndim > 2 else ""
+            found[site + label] = draws[(..., *indices[place])]
     return found
 
 
