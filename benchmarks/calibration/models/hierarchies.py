@@ -1,6 +1,5 @@
 """Rows in groups: one level, two levels, crossed effects, correlated lines."""
 
-import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 
