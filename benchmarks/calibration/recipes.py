@@ -8,6 +8,7 @@ from numpyro.infer import init_to_median, init_to_uniform
 
 from benchmarks.calibration import data, models
 from benchmarks.calibration.models import sufficient
+from benchmarks.calibration.models.latent import curve_features
 
 
 class Recipe(NamedTuple):
@@ -49,12 +50,22 @@ def counted_by_class(features: np.ndarray, response: np.ndarray) -> tuple[np.nda
     return cells, counts
 
 
-def least_squares(features: np.ndarray, response: np.ndarray) -> tuple[Any, ...]:
-    """Return what `horseshoe_by_moments` takes."""
-    design = np.column_stack([np.ones(len(features)), features]).astype(np.float64)
-    fitted = np.linalg.lstsq(design, response.astype(np.float64))[0]
+def least_squares(design: np.ndarray, response: np.ndarray) -> tuple[Any, ...]:
+    """Return number of rows, fit, root of the cross product, and sum of squares about the fit."""
+    design, response = design.astype(np.float64), response.astype(np.float64)
+    fitted = np.linalg.lstsq(design, response)[0]
     rest = np.sum((response - design @ fitted) ** 2)
     return len(design), fitted, np.linalg.qr(design, mode="r"), rest
+
+
+def _horseshoe() -> tuple[Any, ...]:
+    features, response = data.horseshoe()
+    return least_squares(np.column_stack([np.ones(len(features)), features]), response)
+
+
+def _curve() -> tuple[Any, ...]:
+    place, response = data.gaussian_process()
+    return least_squares(np.asarray(curve_features(place)), response)
 
 
 def _nested() -> tuple[np.ndarray, ...]:
@@ -96,7 +107,7 @@ RECIPES = {
         sufficient.nested_by_moments,
         _nested,
         "moments",
-        {"warmup": 1_000, "samples": 2_000, "dense_mass": False},
+        {"warmup": 1_000, "samples": 4_000, "dense_mass": False},
     ),
     "eight_schools": Recipe(
         models.eight_schools_non_centred,
@@ -106,7 +117,7 @@ RECIPES = {
     "scaled": Recipe(sufficient.scaled_to_units, _scaled, "unit scales"),
     "horseshoe": Recipe(
         sufficient.horseshoe_by_moments,
-        lambda: least_squares(*data.horseshoe()),
+        _horseshoe,
         "moments",
         {"warmup": 1_000, "samples": 1_500, "dense_mass": False, "target_accept_prob": 0.95},
     ),
@@ -115,7 +126,9 @@ RECIPES = {
     "quantile": Recipe(options={"warmup": 500, "samples": 1_000}),
     "lkj_slopes": Recipe(options={"init_strategy": init_to_median()}),
     "factor": Recipe(options={"init_strategy": init_to_median()}),
-    "gaussian_process": Recipe(options={"warmup": 500, "samples": 1_000}),
+    "gaussian_process": Recipe(
+        sufficient.curve_by_moments, _curve, "moments", CAREFUL | {"max_tree_depth": 10}
+    ),
     "digits": Recipe(options={**WIDE, "samples": 400}),
     "movielens": Recipe(options={**WIDE, "samples": 1_000, "chains": 2}),
 }

@@ -1,6 +1,7 @@
 """A Gaussian process by its features, and one factor, integrated out."""
 
 import jax.numpy as jnp
+import numpy as np
 import numpyro
 import numpyro.distributions as dist
 
@@ -8,20 +9,30 @@ from benchmarks.calibration.models.priors import normal
 
 FEATURES = 20
 HALF_WIDTH = 1.5
+FREQUENCY = np.arange(1, FEATURES + 1) * np.pi / (2 * HALF_WIDTH)
 
 
 def gaussian_process(place, response, subsample_size=None):
-    """The eigenfunctions of [-1.5, 1.5] with squared-exponential weights (Solin, Särkkä 2020)."""
+    """A squared-exponential covariance, approximated by eigenfunctions of [-1.5, 1.5]."""
+    weights = curve_weights()
+    noise = numpyro.sample("noise", dist.HalfNormal(1.0))
+    with numpyro.plate("rows", len(place), subsample_size=subsample_size) as rows:
+        fitted = curve_features(place[rows]) @ weights
+        numpyro.sample("response", dist.Normal(fitted, noise), obs=response[rows])
+
+
+def curve_weights():
+    """Sample amplitude, length scale and the features' weights (Solin and Särkkä 2020)."""
     amplitude = numpyro.sample("amplitude", dist.HalfNormal(1.0))
     length = numpyro.sample("length", dist.LogNormal(-1.0, 0.5))
-    noise = numpyro.sample("noise", dist.HalfNormal(1.0))
     raw = normal("raw", 1.0, FEATURES)
-    frequency = jnp.arange(1, FEATURES + 1) * jnp.pi / (2 * HALF_WIDTH)
-    density = jnp.sqrt(2 * jnp.pi) * length * jnp.exp(-((length * frequency) ** 2) / 2)
-    weights = numpyro.deterministic("weights", amplitude * jnp.sqrt(density) * raw)
-    with numpyro.plate("rows", len(place), subsample_size=subsample_size) as rows:
-        features = jnp.sin(frequency * (place[rows, None] + HALF_WIDTH)) / jnp.sqrt(HALF_WIDTH)
-        numpyro.sample("response", dist.Normal(features @ weights, noise), obs=response[rows])
+    density = jnp.sqrt(2 * jnp.pi) * length * jnp.exp(-((length * FREQUENCY) ** 2) / 2)
+    return numpyro.deterministic("weights", amplitude * jnp.sqrt(density) * raw)
+
+
+def curve_features(place):
+    """Return each place's eigenfunctions, (rows, FEATURES)."""
+    return jnp.sin(FREQUENCY * (place[:, None] + HALF_WIDTH)) / jnp.sqrt(HALF_WIDTH)
 
 
 def factor(answers, subsample_size=None):

@@ -7,6 +7,7 @@ import numpyro.distributions as dist
 
 from benchmarks.calibration.models.designs import regularised_horseshoe
 from benchmarks.calibration.models.hierarchies import hyperparameters
+from benchmarks.calibration.models.latent import curve_weights
 from benchmarks.calibration.models.priors import line, normal
 from benchmarks.calibration.models.responses import class_lines, class_logits
 
@@ -59,19 +60,34 @@ def _moments(centres, noise, sizes, means, squares):
     numpyro.factor("rows", -jnp.sum(about) / (2 * noise**2) - sizes.sum() * jnp.log(noise))
 
 
-def horseshoe_by_moments(rows, fitted, root, rest):
-    """`horseshoe` through the least squares fit of its rows.
-
-    Args:
-        rows: their number.
-        fitted: intercept and coefficients of least squares.
-        root: upper triangle R with R'R the rows' cross product.
-        rest: sum of squares about the fit.
-    """
+def horseshoe_by_moments(*least_squares):
+    """`horseshoe` through what `_fitted` takes; the first column is constant."""
+    rows, fitted = least_squares[:2]
     coefficients = regularised_horseshoe(rows, len(fitted) - 1)
     intercept = normal("intercept", 2.0)
     noise = numpyro.sample("noise", dist.HalfNormal(2.0))
-    about = root @ (jnp.append(intercept, coefficients) - fitted)
+    _fitted(jnp.append(intercept, coefficients), noise, *least_squares)
+
+
+def curve_by_moments(*least_squares):
+    """`gaussian_process` through what `_fitted` takes."""
+    weights = curve_weights()
+    noise = numpyro.sample("noise", dist.HalfNormal(1.0))
+    _fitted(weights, noise, *least_squares)
+
+
+def _fitted(coefficients, noise, rows, fitted, root, rest):
+    """Observe rows through their least squares fit.
+
+    Args:
+        coefficients: of the model.
+        noise: its standard deviation.
+        rows: their number.
+        fitted: coefficients of least squares.
+        root: upper triangle R with R'R the rows' cross product.
+        rest: sum of squares about the fit.
+    """
+    about = root @ (coefficients - fitted)
     squares = rest + about @ about
     numpyro.factor("rows", -squares / (2 * noise**2) - rows * jnp.log(noise))
 
