@@ -2,7 +2,7 @@
 
 A mean may be 0.1 reference standard deviations off, a standard deviation 5 %, each plus 4 Monte
 Carlo standard errors of both runs together. A scalar whose true error lies exactly at its bound
-fails by chance with probability 3e-5 a comparison: at most 3 % for the 975 comparisons of the
+fails by chance with probability 3e-5 a comparison: at most 10 % for the 3,169 comparisons of the
 whole table, and nearly 0 where the true errors are well below. Effective sample sizes have no
 allowance.
 """
