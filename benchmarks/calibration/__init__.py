@@ -1,1 +1,1 @@
-"""Untuned kernels on nine models, beside reference posteriors."""
+"""Untuned kernels on 27 models, beside reference posteriors."""

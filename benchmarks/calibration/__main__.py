@@ -26,8 +26,12 @@ COLUMNS = {
     "too far": "{too_far} of {comparisons}",
     "held-out error": "{held_out}",
     "smallest ESS": "{smallest_ess:,.0f} {ess_of}",
+    "rounds": "{rounds}",
     "warm-up (s)": "{warmup_seconds:.0f}",
     "sampling (s)": "{sampling_seconds:.0f}",
+    "total (s)": "{total_seconds:.0f}",
+    "effective draws / s": "{effective_per_second:.3g}",
+    "NUTS (s, smallest ESS)": "{nuts}",
     "step size": "{step_size:.2g}",
     "gradient": "{gradient}",
     "verdict": "{verdict}",
@@ -41,8 +45,16 @@ def cells(row: Row) -> list[str]:
     if "held_out_log_score" in row:
         held_out = "{held_out_log_score:+.4f} nats".format(**row)
         held_out += ", RMSE {held_out_rmse:+.1%}".format(**row) if row["held_out_rmse"] else ""
-    filled = row | {"held_out": held_out, "comparisons": 2 * row["scalars"]}
+    filled = row | {"held_out": held_out, "comparisons": 2 * row["scalars"], "nuts": nuts(row)}
     return [pattern.format(**filled) for pattern in COLUMNS.values()]
+
+
+def nuts(row: Row) -> str:
+    """Return what the reference took, and in which other form of the model."""
+    if row["nuts_seconds"] is None:
+        return "none"
+    form = f" ({row['nuts_form']})" if row["nuts_form"] else ""
+    return "{nuts_seconds:.0f}, {nuts_smallest_ess:,.0f}".format(**row) + form
 
 
 def line(row: Row) -> str:
@@ -83,6 +95,8 @@ def main() -> None:
     path = RESULTS / "calibration.json"
     keep = names and path.exists()
     rows = json.loads(path.read_text(encoding="utf-8"))["models"] if keep else {}
+    # Rows of runs that followed no advice lack columns.
+    rows = {name: row for name, row in rows.items() if "rounds" in row}
     for name in names or PROBLEMS:
         rows[name] = measure(name)
         print(line(rows[name]), flush=True)

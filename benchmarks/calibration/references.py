@@ -1,7 +1,7 @@
 """Reference posteriors: NUTS on all rows, or an exact law.
 
 From the root of the repository: ``python -m benchmarks.calibration.references [NAME ...]``.
-Equal rows are counted and groups enter by their moments, where that leaves the posterior as it is.
+A form of the model with the same posterior is taken where that helps NUTS: see `recipes`.
 The flights' reference is the example's.
 """
 
@@ -15,10 +15,10 @@ from typing import Any
 import jax
 import numpy as np
 import numpyro
-from numpyro.infer import MCMC, NUTS, init_to_uniform
+from numpyro.infer import MCMC, NUTS
 
-from benchmarks.calibration import data, models, scores
-from benchmarks.calibration.compare import law, scalars
+from benchmarks.calibration import exact, recipes, scores
+from benchmarks.calibration.compare import NO_PLACES, law, scalars
 from benchmarks.calibration.problems import PROBLEMS, Problem
 
 FOLDER = Path(__file__).parent / "references"
@@ -29,36 +29,6 @@ def load(name: str) -> dict[str, Any]:
     """Return a reference that was made."""
     path = FLIGHTS if name == "flights" else FOLDER / f"{name}.json"
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def counted(features: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return the distinct rows, how often each occurs, and its ones."""
-    cells, place = np.unique(features, axis=0, return_inverse=True)
-    trials = np.bincount(place.ravel())
-    return cells, trials, np.bincount(place.ravel(), weights=response).astype(int)
-
-
-def moments(group: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return each group's size, mean and sum of squares about it."""
-    sizes = np.bincount(group)
-    means = np.bincount(group, weights=response) / sizes
-    return sizes, means, np.bincount(group, weights=(response - means[group]) ** 2)
-
-
-def exact_gaussian() -> dict[str, Any]:
-    """Return the law of linear regression with unit noise and the prior N(0, 100)."""
-    features, response, axes = (x.astype(np.float64) for x in data.gaussian())
-    covariance = np.linalg.inv(features.T @ features + np.eye(features.shape[1]) / 100)
-    mean = covariance @ features.T @ response
-    result: dict[str, Any] = {"mean": {}, "sd": {}, "mcse": {}, "mcse_sd": {}}
-    sides = {"coefficients": np.eye(len(mean)), "principal": axes}
-    for site, columns in sides.items():
-        for place, column in enumerate(columns.T):
-            name = f"{site}[{place}]"
-            result["mean"][name] = float(column @ mean)
-            result["sd"][name] = float(np.sqrt(column @ covariance @ column))
-            result["mcse"][name] = result["mcse_sd"][name] = 0.0
-    return result | {"exact": True}
 
 
 def nuts(
@@ -93,14 +63,18 @@ def nuts(
     }
 
 
-def summarised(samples: Mapping[str, np.ndarray], cost: dict[str, Any]) -> dict[str, Any]:
-    """Return the law of every scalar with the worst diagnostics."""
-    found = law(scalars(samples, {}))
+def summarised(
+    samples: Mapping[str, np.ndarray],
+    cost: Mapping[str, Any],
+    places: Mapping[str, slice] = NO_PLACES,
+) -> dict[str, Any]:
+    """Return the law of the scalars that are compared, with the worst diagnostics."""
+    found = law(scalars(samples, {}, places))
     worst = {
         "smallest_ess": min(found["ess"].values()),
         "largest_rhat": max(found["rhat"].values()),
     }
-    return found | worst | cost
+    return found | worst | dict(cost)
 
 
 def predicted(problem: Problem, samples: Mapping[str, Any], cost: Any = None) -> dict[str, Any]:
@@ -117,22 +91,17 @@ def predicted(problem: Problem, samples: Mapping[str, Any], cost: Any = None) ->
 
 def make(name: str) -> dict[str, Any]:
     """Make one reference."""
-    long = {"warmup": 1_000, "samples": 3_000}
-    # The gentle start keeps hidden units from saturating; NumPyro's annotation asks for an int.
-    start = init_to_uniform(radius=0.1)  # pyright: ignore[reportArgumentType]
-    wide = {"warmup": 200, "dense_mass": False, "init_strategy": start}
-    sizes = {"digits": {"samples": 400}, "movielens": {"samples": 1_000, "chains": 2}}
-    if name == "gaussian":
-        return exact_gaussian()
-    if name == "military":
-        cells = counted(*data.military())
-        return summarised(*nuts(models.logistic_of_counts, cells, **long))
-    if name == "groups":
-        return summarised(*nuts(models.grouped_by_moments, moments(*data.groups()), **long))
-    problem = PROBLEMS[name]
+    if name in exact.LAWS:
+        return exact.LAWS[name]()
+    problem = next(one for one in PROBLEMS.values() if one.reference == name)
+    recipe = recipes.RECIPES.get(name, recipes.Recipe())
+    model = recipe.model or problem.model
+    arguments = recipe.load() if recipe.load else problem.arguments
+    samples, cost = nuts(model, arguments, **{"warmup": 400, "samples": 600, **recipe.options})
     if problem.predict is not None:
-        return predicted(problem, *nuts(problem.model, problem.arguments, **wide, **sizes[name]))
-    return summarised(*nuts(problem.model, problem.arguments, warmup=400, samples=600))
+        return predicted(problem, samples, cost)
+    form = {"form": recipe.form} if recipe.form else {}
+    return summarised(samples, cost, problem.places) | form
 
 
 def main() -> None:
@@ -147,7 +116,10 @@ def main() -> None:
         FOLDER.mkdir(exist_ok=True)
         text = json.dumps(result, indent=1) + "\n"
         (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
-        worst = {key: result.get(key) for key in ("smallest_ess", "largest_rhat", "seconds")}
+        worst = {
+            key: result.get(key)
+            for key in ("smallest_ess", "largest_rhat", "divergences", "seconds")
+        }
         print(name, worst, flush=True)
 
 

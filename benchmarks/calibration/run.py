@@ -1,20 +1,14 @@
-"""Run a kernel without tuning, and compare it with the reference."""
+"""Compare a run without tuning with the reference."""
 
-import time
-import warnings
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from numpyro.infer import MCMC
 
-import numpyro_sgmcmc
 from benchmarks.calibration import references
 from benchmarks.calibration.compare import SMALLEST_ESS, Z, compare, law, scalars
-from benchmarks.calibration.problems import PROBLEMS, Problem
-from numpyro_sgmcmc import SGHMCSplit
+from benchmarks.calibration.fit import SHORTEST_BUDGET, fit
+from benchmarks.calibration.problems import PROBLEMS
 
 LOG_SCORE_BOUND = 0.005
 """Nats a held-out row."""
@@ -27,48 +21,15 @@ WRONG = "WRONG AND NOT FLAGGED"
 Row = dict[str, Any]
 
 
-class Fit(NamedTuple):
-    """A run, what it took, and what it warned of."""
-
-    mcmc: MCMC
-    warmup_seconds: float
-    sampling_seconds: float
-    warned: list[str]
-
-
-def fit(problem: Problem, seed: int = 0) -> Fit:
-    """Run four vectorised chains with nothing chosen by hand."""
-    kernel = SGHMCSplit(partial(problem.model, subsample_size=problem.batch))
-    mcmc = MCMC(
-        kernel,
-        num_warmup=1_000,
-        num_samples=2_000,
-        num_chains=4,
-        chain_method="vectorized",
-        jit_model_args=True,
-        progress_bar=False,
-    )
-    arguments = tuple(map(jnp.asarray, problem.arguments))
-    times = [time.perf_counter()]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        for run, key in zip((mcmc.warmup, mcmc.run), _keys(seed), strict=True):
-            run(key, *arguments)
-            jax.block_until_ready(mcmc.last_state)
-            times.append(time.perf_counter())
-    warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-    warmup, sampling = np.diff(times).tolist()
-    return Fit(mcmc, warmup, sampling, warned)
-
-
 def measure(name: str) -> Row:
     """Run a model and return a row of the table."""
     problem = PROBLEMS[name]
     reference = references.load(problem.reference)
-    run = fit(problem)
+    run = fit(problem, max(SHORTEST_BUDGET, reference.get("seconds", 0.0)))
     samples = run.mcmc.get_samples(group_by_chain=True)
     if problem.predict is None:
-        compared = compare(law(scalars(samples, problem.labels())), reference)
+        found = law(scalars(samples, problem.labels(), problem.places))
+        compared = compare(found, reference)
         right = compared.too_far == 0
         heldout: dict[str, float] = {}
     else:
@@ -79,42 +40,38 @@ def measure(name: str) -> Row:
         # thousands of parameters, and may be many of its own standard deviations off at no harm.
         right = all(abs(heldout[key]) <= heldout[f"{key}_bound"] for key in ("log_score", "rmse"))
     right = right and compared.smallest_ess >= SMALLEST_ESS
-    calibrated, sentence = verdict(run.mcmc)
     state = jax.device_get(run.mcmc.last_state)
-    adaptation = run.mcmc.sampler.adaptation
+    total = sum(run.seconds.values())
     return {
         "name": name,
         "title": problem.title,
         "batch": problem.batch,
         **compared._asdict(),
         **{f"held_out_{key}": value for key, value in heldout.items()},
-        "warmup_seconds": run.warmup_seconds,
-        "sampling_seconds": run.sampling_seconds,
+        **{f"{phase}_seconds": seconds for phase, seconds in run.seconds.items()},
+        "total_seconds": total,
+        "rounds": run.rounds,
+        "draws": run.mcmc.num_chains * run.mcmc.num_samples,
+        "effective_per_second": compared.smallest_ess / total,
+        "nuts_seconds": reference.get("seconds"),
+        "nuts_smallest_ess": reference.get("smallest_ess"),
+        "nuts_form": reference.get("form"),
         "step_size": float(np.ravel(state.step_size)[0]),
-        "gradient": type(adaptation.gradient).__name__,
+        "gradient": type(run.mcmc.sampler.adaptation.gradient).__name__,
         "diverged": int(np.sum(state.num_diverging)),
         "warnings": run.warned,
-        "calibrated": calibrated,
-        "verdict": sentence,
+        "calibrated": bool(run.said.calibrated),
+        "verdict": str(run.said.sentence),
         "right": right,
-        "outcome": outcome(right, calibrated),
+        "outcome": outcome(right, run.said.calibrated),
     }
 
 
-def verdict(mcmc: MCMC) -> tuple[bool | None, str]:
-    """Return what the library says of the run: None before it could say anything."""
-    diagnose = getattr(numpyro_sgmcmc, "diagnose", None)
-    if diagnose is None:
-        return None, "none"
-    said = diagnose(mcmc)
-    return bool(said.calibrated), str(said.sentence)
-
-
-def outcome(right: bool, calibrated: bool | None) -> str:
+def outcome(right: bool, calibrated: bool) -> str:
     """Return how the run and its verdict fit together; only a trusted wrong answer is a failure."""
     if right:
-        return "right, but flagged" if calibrated is False else "right"
-    return "wrong, and flagged" if calibrated is False else WRONG
+        return "right" if calibrated else "right, but flagged"
+    return WRONG if calibrated else "wrong, and flagged"
 
 
 def _held_out(found: Row, reference: Row) -> dict[str, float]:
@@ -129,7 +86,3 @@ def _held_out(found: Row, reference: Row) -> dict[str, float]:
         result[key] = (ours["value"] - theirs["value"]) / unit
         result[f"{key}_bound"] = bound + Z * float(error)
     return result
-
-
-def _keys(seed: int) -> jax.Array:
-    return jax.random.split(jax.random.key(seed))
