@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import numpyro
 
 from benchmarks.calibration import references
 from benchmarks.calibration.compare import SMALLEST_ESS, Z, compare, law, scalars
@@ -24,6 +25,7 @@ Row = dict[str, Any]
 def measure(name: str) -> Row:
     """Run a model and return a row of the table."""
     problem = PROBLEMS[name]
+    numpyro.enable_x64(problem.double)
     reference = references.load(problem.reference)
     run = fit(problem, max(SHORTEST_BUDGET, reference.get("seconds", 0.0)))
     samples = run.mcmc.get_samples(group_by_chain=True)

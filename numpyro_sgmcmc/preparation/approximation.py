@@ -51,8 +51,8 @@ def laplace(mode: Mode) -> Approximation:
     """Return the Gaussian at the mode whose precision is the Hessian, or its estimated diagonal."""
     if not mode.is_dense:
         return Approximation(mode.position, Diagonal(conditional_scale(mode.hessian)))
-    scale, axes = principal_axes(mode.hessian)
-    return Approximation(mode.position, Dense(axes * scale))
+    axes = principal_axes(mode.hessian)
+    return Approximation(mode.position, Dense(axes.root(axes.curvatures)))
 
 
 def laplace_at(view: View, mode: Mode) -> Approximation:
@@ -70,11 +70,12 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
     """
     if isinstance(mode.position, Tracer) or not mode.is_dense:
         return True
-    gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian, np.float64)
+    gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian)
     if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
         return False
-    curvature = np.linalg.eigvalsh(hessian)
-    if curvature[0] <= 0 or float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
+    if float(principal_axes(mode.hessian).curvatures[0]) <= 0:
+        return False
+    if float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
         return False
     ratio = np.asarray(target.run(energy_ratios, mode, key))
     return bool(np.quantile(np.abs(ratio - 1), 0.8) < NOT_GAUSSIAN)

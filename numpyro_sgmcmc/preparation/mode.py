@@ -44,6 +44,34 @@ class Mode(NamedTuple):
         return self.hessian.ndim == 2
 
 
+class Axes(NamedTuple):
+    """Principal axes of a Hessian H, with the units D = 1 / sqrt(|H_ii|).
+
+    Attributes:
+        curvatures: eigenvalues of D H D, ascending, (d,).
+        vectors: its eigenvectors, the columns of (d, d).
+        unit: D, (d,).
+    """
+
+    curvatures: jax.Array
+    vectors: jax.Array
+    unit: jax.Array
+
+    @property
+    def floor(self) -> jax.Array:
+        """The curvature below which rounding errors may be all of it."""
+        return 10 * jnp.finfo(self.unit.dtype).eps * jnp.max(jnp.abs(self.curvatures))
+
+    def root(self, curvatures: jax.Array) -> jax.Array:
+        """Return R with R R' the inverse of the Hessian that has these curvatures, (d, d).
+
+        A direction without measurable positive curvature gets the unit as standard deviation.
+        """
+        sound = curvatures > self.floor
+        scale = jnp.where(sound, jax.lax.rsqrt(jnp.where(sound, curvatures, 1.0)), 1.0)
+        return self.unit[:, None] * self.vectors * scale
+
+
 def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
     """Search for a mode of U from `start`: Adam on minibatches, then Newton's method or L-BFGS.
 
@@ -86,8 +114,7 @@ def _diagonal(view: View, position: jax.Array) -> Mode:
 
 def _second_order(view: View, position: jax.Array) -> Mode:
     energy, gradient, hessian = view.second_order(position)
-    scale, axes = principal_axes(hessian)
-    distance = jnp.linalg.norm(scale * (axes.T @ gradient))
+    distance = jnp.linalg.norm(_downhill(hessian).T @ gradient)
     return Mode(position, energy, gradient, hessian, distance)
 
 
@@ -164,19 +191,26 @@ def newton(view: View, start: jax.Array) -> Mode:
 
 
 def _newton_step(mode: Mode) -> jax.Array:
-    scale, axes = principal_axes(mode.hessian)
-    return axes @ (scale**2 * (axes.T @ mode.gradient))
+    root = _downhill(mode.hessian)
+    return root @ (root.T @ mode.gradient)
 
 
-def principal_axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return posterior standard deviations along the Hessian's eigenvectors, and the eigenvectors.
+def _downhill(hessian: jax.Array) -> jax.Array:
+    """Return a root of the inverse of |H|, with which Newton's step goes downhill at a saddle."""
+    axes = principal_axes(hessian)
+    return axes.root(jnp.abs(axes.curvatures))
 
-    A direction without measurable positive curvature gets the standard deviation 1.
+
+def principal_axes(hessian: jax.Array) -> Axes:
+    """Return the eigenvalues and eigenvectors of a Hessian in coordinates of curvature 1.
+
+    In these coordinates parameters on scales that differ by many orders of magnitude have
+    eigenvalues that floating-point numbers can tell apart.
     """
-    curvatures, axes = jnp.linalg.eigh(hessian)
-    floor = 10 * jnp.finfo(hessian.dtype).eps * jnp.max(jnp.abs(curvatures))
-    sound = curvatures > floor
-    return jnp.where(sound, jax.lax.rsqrt(jnp.where(sound, curvatures, 1.0)), 1.0), axes
+    own = jnp.abs(jnp.diagonal(hessian))
+    unit = jnp.where(own > 0, jax.lax.rsqrt(jnp.where(own > 0, own, 1.0)), 1.0)
+    curvatures, vectors = jnp.linalg.eigh(unit[:, None] * hessian * unit)
+    return Axes(curvatures, vectors, unit)
 
 
 def conditional_scale(diagonal: jax.Array) -> jax.Array:

@@ -3,12 +3,14 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
-from numpyro_sgmcmc.model import log_densities
+from numpyro_sgmcmc.model import Structure, log_densities
 from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import COARSEST
 
 
 def check_start(target: Target, position: jax.Array, finite: bool) -> None:
@@ -65,6 +67,37 @@ def check_starts(target: Target, starts: dict[str, Any], finite: Any) -> None:
     worst = int(np.argmin(sound))
     start = jax.tree.map(lambda z: z[worst], starts) if sound.ndim else starts
     check_start(target, ravel_pytree(start)[0], bool(sound.all()))
+
+
+def check_resolution(structure: Structure, centre: jax.Array, scale: jax.Array) -> None:
+    """Raise an error if floating-point numbers near the posterior are too far apart for it.
+
+    A transition moves a coordinate by a fraction of its standard deviation. Rounding then adds
+    noise, or holds the coordinate where it is.
+
+    Args:
+        structure: of the model.
+        centre: of the posterior, (d,).
+        scale: standard deviations, (d,).
+
+    Raises:
+        ValueError: if neighbouring numbers are more than COARSEST standard deviations apart.
+    """
+    if isinstance(centre, Tracer):
+        return
+    where, width = np.asarray(centre), np.asarray(scale)
+    apart = np.spacing(np.abs(where)) / np.maximum(width, np.finfo(width.dtype).tiny)
+    worst = int(np.argmax(apart))
+    if not apart[worst] > COARSEST:
+        return
+    places = structure.unravel(jnp.arange(len(where), dtype=centre.dtype))
+    site = next(name for name, at in places.items() if worst in np.asarray(at, int))
+    raise ValueError(
+        f"Expected a posterior that {where.dtype} can resolve; got site {site!r}, which is near"
+        f" {where[worst]:.6g} on the unconstrained space, with a standard deviation near"
+        f" {width[worst]:.2g}: neighbouring numbers there are {apart[worst]:.2g} standard"
+        " deviations apart. Centre the data, or call numpyro.enable_x64() before anything else."
+    )
 
 
 def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:

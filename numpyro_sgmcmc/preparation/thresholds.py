@@ -53,12 +53,17 @@ bounds the distance along an unconstrained coordinate by about 100; the decay ha
 LBFGS_STEPS = 200
 """Largest number of L-BFGS steps."""
 
-NEWTON_STEPS = 30
+NEWTON_STEPS = 60
 """Largest number of Newton steps. Near a mode each doubles the number of correct digits; the others
 are damped steps far from the mode."""
 
-LONGEST_STEP = 100.0
-"""Longest Newton step, in standard deviations of the Gaussian approximation."""
+LONGEST_STEP = 10_000.0
+"""Longest Newton step, in standard deviations of the Gaussian approximation. Steps that do not
+reduce U are halved."""
+
+COARSEST = 0.2
+"""Distance of neighbouring floating-point numbers, in standard deviations, from which on a run is
+refused. At h = 0.1 rounding then adds 0.2^2 / 24 / 0.1 = 2 % to the variance of a step."""
 
 ARRIVED = 0.01
 """Distance to the mode, in the same unit, at which the search has converged."""

@@ -27,6 +27,7 @@ from numpyro_sgmcmc.preparation.pace import (
     window_lengths,
 )
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
+from numpyro_sgmcmc.preparation.refusal import check_resolution
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
@@ -74,6 +75,8 @@ def warm_up(
     key_points, key_tune, key = random.keys_of(key, 3)
     draw, name = points_program(temperature)
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
+    if temperature > 0:
+        check_resolution(target.structure, approximation.centre, jnp.std(points, axis=0))
     caution = 1.0
     # Values are not known while JAX is tracing. At T = 0 draws do not show the posterior's width.
     has_windows = not isinstance(approximation.centre, Tracer) and temperature > 0

@@ -46,16 +46,16 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     check_finite(mode, what)
     if not mode.is_dense:
         return
-    curvature = np.linalg.eigvalsh(np.asarray(mode.hessian, np.float64))
-    floor = float(jnp.finfo(mode.hessian.dtype).eps) * np.abs(curvature).max()
-    if curvature[0] < -10 * floor:
-        sites = structure.unravel(jnp.abs(principal_axes(mode.hessian)[1][:, 0]))
+    axes = principal_axes(mode.hessian)
+    smallest = float(axes.curvatures[0])
+    if smallest < -float(axes.floor):
+        sites = structure.unravel(jnp.abs(axes.vectors[:, 0]))
         worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
         warn_user(
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
-            f" {curvature[0]:.3g}, mostly along site {worst!r}). No mode is there, and control"
-            " variates centred there may be noisy. Reparametrise that site (for example"
-            " non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
+            f" {smallest:.3g} in units of its diagonal, mostly along site {worst!r}). No mode is"
+            " there, and control variates centred there may be noisy. Reparametrise that site (for"
+            " example non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
         )
     distance = float(mode.distance)
     if distance > sqrt(mode.position.size):

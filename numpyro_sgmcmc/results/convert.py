@@ -160,8 +160,8 @@ def _verdict(found: Diagnosis) -> dict[str, Any]:
     if found.predictions is not None:
         predictions = {
             "predictions_mix": int(bool(found.predictions_mix)),
-            "predictions_ess": float(found.predictions["ess_bulk"].min()),
-            "predictions_r_hat": float(found.predictions["r_hat"].max()),
+            "predictions_ess": float(found.predictions["ess_bulk"].to_numpy().min()),
+            "predictions_r_hat": float(found.predictions["r_hat"].to_numpy().max()),
         }
     return {
         "calibrated": int(found.calibrated),  # netCDF knows no booleans

@@ -23,6 +23,7 @@ class Problem(NamedTuple):
             the model's own sites.
         squared: whether the held-out response is a number, so that its squared error is compared.
         labels: names of the entries of sites that are vectors; places where a site is missing.
+        double: whether it needs double precision, as the library says.
         places: which entries of a site are compared; all where a site is missing.
     """
 
@@ -35,6 +36,7 @@ class Problem(NamedTuple):
     squared: bool = False
     labels: Callable[[], Mapping[str, tuple[str, ...]]] = dict
     places: Mapping[str, slice] = {}
+    double: bool = False
 
     @property
     def arguments(self) -> tuple[np.ndarray, ...]:

@@ -21,7 +21,9 @@ DESIGNS = {
     "uniform_bound": problem("weights at bounds, N = 5,000, d = 5", "uniform_bound", 500),
     "separation": problem("logistic, a separated column, N = 5,000, d = 7", "separation", 500),
     "t3": problem("features with t3 tails, N = 20,000, d = 12", "t3", 500),
-    "scaled": problem("columns of scales 1e-4 to 1e4, N = 10,000, d = 11", "scaled", 500),
+    "scaled": problem(
+        "columns of scales 1e-4 to 1e4, N = 10,000, d = 11", "scaled", 500, double=True
+    ),
     # A local scale has no mean: all scales far beyond the slab's leave one posterior density.
     "horseshoe": problem(
         "regularised horseshoe, N = 2,000, d = 404",
