@@ -55,7 +55,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
             f" {smallest:.3g} in units of its diagonal, mostly along site {worst!r}). No mode is"
             " there, and control variates centred there may be noisy. Reparametrise that site (for"
-            " example non-centred), pass `anchor=` values from another fit, or use gradient=Plain()."
+            " example non-centred), pass `anchor=` values of another fit, or use gradient=Plain()."
         )
     distance = float(mode.distance)
     if distance > sqrt(mode.position.size):
