@@ -12,7 +12,8 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
-from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale, principal_axes
+from numpyro_sgmcmc.preparation.axes import principal_axes
+from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (

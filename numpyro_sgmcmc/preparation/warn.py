@@ -9,7 +9,8 @@ from jax.core import Tracer
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation.mode import Mode, principal_axes
+from numpyro_sgmcmc.preparation.axes import principal_axes
+from numpyro_sgmcmc.preparation.mode import Mode
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
