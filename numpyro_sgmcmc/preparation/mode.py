@@ -30,7 +30,8 @@ class Mode(NamedTuple):
         potential_energy: U at the position.
         gradient: grad U at the position, (d,).
         hessian: the Hessian, (d, d), if it is formed; else an estimate of its diagonal, (d,).
-        distance: length of Newton's step to the mode in standard deviations; infinite if unknown.
+        distance: length of Newton's step to the mode in standard deviations, at least 1 where the
+            curvature is not positive; infinite if unknown.
     """
 
     position: jax.Array
@@ -87,8 +88,8 @@ def _diagonal(view: View, position: jax.Array) -> Mode:
 
 def _second_order(view: View, position: jax.Array) -> Mode:
     energy, gradient, hessian = view.second_order(position)
-    distance = jnp.linalg.norm(_downhill(hessian).T @ gradient)
-    return Mode(position, energy, gradient, hessian, distance)
+    _, moved = _newton_step(gradient, hessian)
+    return Mode(position, energy, gradient, hessian, jnp.linalg.norm(moved))
 
 
 def adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
@@ -154,7 +155,9 @@ def newton(view: View, start: jax.Array) -> Mode:
         better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
         refused = (mode.position + candidate) / 2  # Halves a step that went too far.
         kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
-        step = _newton_step(kept) / jnp.maximum(1.0, kept.distance / LONGEST_STEP)
+        step = _newton_step(kept.gradient, kept.hessian)[0] / jnp.maximum(
+            1.0, kept.distance / LONGEST_STEP
+        )
         return kept, jnp.where(better, kept.position - step, refused), count + 1
 
     far = jnp.asarray(jnp.inf, dtype)
@@ -163,15 +166,18 @@ def newton(view: View, start: jax.Array) -> Mode:
     return jax.lax.while_loop(unfinished, body, carry)[0]
 
 
-def _newton_step(mode: Mode) -> jax.Array:
-    root = _downhill(mode.hessian)
-    return root @ (root.T @ mode.gradient)
+def _newton_step(gradient: jax.Array, hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return a step to be subtracted, and the same in standard deviations along principal axes.
 
-
-def _downhill(hessian: jax.Array) -> jax.Array:
-    """Return a root of the inverse of |H|, with which Newton's step goes downhill at a saddle."""
+    Along an axis of negative curvature it goes downhill, by one standard deviation at least: no
+    mode is at a saddle, although the gradient may vanish there.
+    """
     axes = principal_axes(hessian)
-    return axes.root(jnp.abs(axes.curvatures))
+    root = axes.root(jnp.abs(axes.curvatures))
+    moved = root.T @ gradient
+    least = jnp.where(axes.curvatures < -axes.floor, 1.0, 0.0)
+    moved = jnp.where(moved < 0, -1.0, 1.0) * jnp.maximum(jnp.abs(moved), least)
+    return root @ moved, moved
 
 
 def conditional_scale(diagonal: jax.Array) -> jax.Array:

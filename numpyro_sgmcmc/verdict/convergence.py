@@ -6,7 +6,7 @@ import arviz as az
 import numpy as np
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
-LOOKED_AT = 32
+LOOKED_AT = 16
 """Entries of a long site that ArviZ looks at: the worst by each quick formula."""
 
 BLOCK = 256

@@ -16,11 +16,13 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.theory import Predicted
 from numpyro_sgmcmc.verdict.thresholds import (
     EFFECTIVE_DRAWS,
-    GRADIENTS_OF_FUNCTIONS,
     LARGEST_R_HAT,
     LINEAR,
     ROWS_LOOKED_AT,
 )
+
+BLOCK = 32
+"""Draws at which functions are evaluated at once."""
 
 Functions = Mapping[str, Callable[[dict[str, jax.Array]], Any]]
 
@@ -73,16 +75,10 @@ def predictions_of(
     if not values:
         return None
     mixing = convergence(values, list(values), run.weights, run.is_together)
-    slopes: dict[str, Any] = {}
-    if theory.directions is not None:
-        some = points[:: max(1, len(points) // GRADIENTS_OF_FUNCTIONS)]
-        slopes = run.target.run(
-            _mean_gradients(evaluate), some, key, name=("gradients", *name), optimise=False
-        )
     flat = draws.reshape(-1, draws.shape[2])
     rows = {
         function: mixing[function]._asdict()
-        | _errors(theory, flat, values[function].reshape(len(flat), -1), slopes.get(function))
+        | _errors(theory, flat, values[function].reshape(len(flat), -1))
         for function in values
     }
     least = min(mixing, key=lambda function: mixing[function].ess_bulk)
@@ -109,44 +105,32 @@ def _evaluation(functions: Functions) -> Callable[..., dict[str, jax.Array]]:
 
 
 def _each(evaluate: Callable) -> Callable:
+    """Return the functions at all points, block by block; the last one is filled up."""
+
     def each(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
-        return jax.lax.map(lambda z: evaluate(view, z, key), points)
+        blocks = -(-len(points) // BLOCK)
+        filled = jnp.resize(points, (blocks * BLOCK, points.shape[1]))
+        some = jax.vmap(lambda z: evaluate(view, z, key))
+        found = jax.lax.map(some, filled.reshape(blocks, BLOCK, -1))
+        return jax.tree.map(lambda x: x.reshape(blocks * BLOCK, *x.shape[2:])[: len(points)], found)
 
     return each
 
 
-def _mean_gradients(evaluate: Callable) -> Callable:
-    """Return the mean gradient of each function over some draws, (k, d) by name."""
-
-    def gradients(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
-        of_draw = jax.jacrev(lambda z: evaluate(view, z, key))
-        first = jax.tree.map(jnp.zeros_like, jax.eval_shape(of_draw, points[0]))
-
-        def add(total: Any, z: jax.Array) -> tuple[Any, None]:
-            return jax.tree.map(jnp.add, total, of_draw(z)), None
-
-        total = jax.lax.scan(add, first, points)[0]
-        return jax.tree.map(lambda x: x / len(points), total)
-
-    return gradients
-
-
-def _errors(
-    theory: Predicted, draws: np.ndarray, values: np.ndarray, slopes: Any
-) -> dict[str, float]:
+def _errors(theory: Predicted, draws: np.ndarray, values: np.ndarray) -> dict[str, float]:
     """Return what theory predicts for the worst entry that is nearly linear in the position.
 
     In high dimension these are bounds, for functions that are linear within a mode.
     """
-    if theory.directions is None:
-        errors = theory.bounds
-    else:
-        slopes = np.asarray(slopes, np.float64)
-        linear = draws @ slopes.T
-        spread = values.std(0) * linear.std(0)
-        across = np.mean((values - values.mean(0)) * (linear - linear.mean(0)), axis=0)
-        share = np.divide(across, spread, out=np.zeros_like(across), where=spread > 0) ** 2
-        errors = tuple(map(_largest, theory.directions.along(slopes[share >= LINEAR])))
+    errors = theory.bounds
+    if theory.directions is not None:
+        x, y = draws - draws.mean(0), values - values.mean(0)
+        slopes = np.linalg.lstsq(x, y, rcond=None)[0]
+        total = np.sum(y**2, axis=0)
+        # A regression on d coordinates explains d of n parts of anything.
+        left = np.sum((y - x @ slopes) ** 2, axis=0) * len(x) / max(len(x) - x.shape[1], 1)
+        share = 1 - np.divide(left, total, out=np.ones_like(left), where=total > 0)
+        errors = tuple(map(_largest, theory.directions.along(slopes.T[share >= LINEAR])))
     noise, step = (float(as_sd(np.asarray(error))) for error in errors)
     return {"noise_inflation": noise, "discretisation": step}
 

@@ -106,9 +106,6 @@ SOFT_DIRECTIONS = 8
 ROWS_LOOKED_AT = 100
 """Rows of an observed site whose log likelihoods and fitted values are looked at."""
 
-GRADIENTS_OF_FUNCTIONS = 32
-"""Draws at which functions are differentiated; what the mean gradient explains is measured."""
-
 LINEAR = 0.9
-"""Share of a function's variance that its mean gradient must explain for theory, which is linear,
-to speak of it."""
+"""Share of a function's variance that a regression on the position must explain for theory, which
+is linear, to speak of it."""
