@@ -58,7 +58,7 @@ else
 endif
 
 # Continuous integration runs them too.
-test-long: install ## run the tests that `make test` leaves out (about 20 minutes)
+test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
 	@$(QUICKLY) tests -m "long and not fuzz"
 	@$(PYTEST) tests -m "slow or papers or fuzz"
 
