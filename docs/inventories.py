@@ -64,6 +64,7 @@ OBJECTS = {
             "abc.ABC": ("class", "library/abc.html#$"),
             "collections.abc.Callable": ("class", "library/collections.abc.html#$"),
             "collections.abc.Iterable": ("class", "library/collections.abc.html#$"),
+            "collections.abc.Mapping": ("class", "library/collections.abc.html#$"),
             "collections.abc.Sequence": ("class", "library/collections.abc.html#$"),
             "pathlib.Path": ("class", "library/pathlib.html#$"),
             "TypeError": ("exception", "library/exceptions.html#$"),
