@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
@@ -51,7 +52,7 @@ def correctable_share(
 
     inputs = anchor, preconditioner, points, directions, key
     variances, curvatures = target.run(
-        measure, *inputs, name=("unevenness", gradient), optimise=False
+        measure, *inputs, name=("unevenness", identity_of(gradient)), optimise=False
     )
     return _share(variances, curvatures)
 

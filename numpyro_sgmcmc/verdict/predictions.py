@@ -64,7 +64,7 @@ def predictions_of(
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     points = jnp.asarray(draws.reshape(-1, draws.shape[2]), dtype)
     evaluate = _evaluation(functions)
-    name = ("functions", *functions.values())
+    name = ("functions", *functions.items())
     found = run.target.run(_each(evaluate), points, key, name=name)
     values = {
         function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)

@@ -82,6 +82,16 @@ def test_functions_of_the_user():
     assert found.predictions.loc["first", "ess_bulk"] > 4_000
 
 
+def test_the_same_function_under_another_name():
+    def square(draw):
+        return draw["z"] ** 2
+
+    x = independent(np.random.default_rng(0), (4, 100, 3))
+    for name in ("one", "other"):
+        found = verdict(scales, (jnp.ones(3),), x, functions={name: square})
+        assert list(found.predictions.index) == [name]
+
+
 def test_classes_have_no_fitted_value():
     rng = np.random.default_rng(0)
     label = jnp.asarray(rng.integers(3, size=ROWS))
