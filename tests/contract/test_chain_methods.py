@@ -20,7 +20,7 @@ from tests.marks import briefly
     ("name", "method"),
     [
         ("SGLD", "parallel"),
-        ("SGHMCSplit(FixedPoint)", "sequential"),
+        pytest.param("SGHMCSplit(FixedPoint)", "sequential", marks=pytest.mark.long),
         pytest.param("RichardsonRomberg(SGHMCSplit)", "parallel", marks=pytest.mark.long),
         pytest.param("SVRGLD", "parallel", marks=pytest.mark.long),
         pytest.param("SAGALD", "sequential", marks=pytest.mark.long),

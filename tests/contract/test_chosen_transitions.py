@@ -121,6 +121,7 @@ def test_resuming(name):
     assert_same(second.last_state.i, whole.last_state.i)
 
 
+@pytest.mark.long
 def test_without_warm_up_iterations():
     mcmc = mcmc_of(SGHMCSplit(model), warmup=0)
     mcmc.run(jax.random.key(0), *data())

@@ -71,7 +71,7 @@ REFUSED = "Expected the data that this run was started with; got others"
 CONTINUED = [*((name, {}) for name in KERNELS), ("SGLDFP", {"jit_model_args": True})]
 
 
-@pytest.mark.parametrize(("name", "options"), briefly(CONTINUED, CONTINUED[1:]))
+@pytest.mark.parametrize(("name", "options"), briefly(CONTINUED, CONTINUED[1::2]))
 def test_continuing_on_other_data_is_refused(name, options):
     mcmc, y = mcmc_of(KERNELS[name](), **options), data()
     mcmc.warmup(jax.random.key(0), y)
@@ -86,7 +86,7 @@ def test_continuing_on_other_data_is_refused(name, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, pytest.param({"jit_model_args": True}, marks=pytest.mark.long)],
+    briefly([{}, {"jit_model_args": True}], []),
     ids=["constants", "inputs"],
 )
 def test_continuing_on_data_of_another_run_is_no_result(options):
@@ -128,6 +128,7 @@ def test_each_of_two_runs_of_a_kernel_has_its_own_data(name):
     assert described[0].attrs.get("curvature") == described[1].attrs.get("curvature")
 
 
+@pytest.mark.long
 def test_a_run_can_be_judged_in_another_process():
     mcmc = mcmc_of(SGHMCSplit(model), 200)
     mcmc.run(jax.random.PRNGKey(0), data())  # JAX does not pickle typed keys

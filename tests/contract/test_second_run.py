@@ -55,6 +55,7 @@ def test_nothing_is_compiled_again(build, caplog):
     np.testing.assert_array_equal(found, draws(mcmc_of(build()), data(5)))
 
 
+@pytest.mark.long
 def test_other_shapes_and_other_python_arguments_compile_anew():
     kernel = SGLD(model, 1e-3)
     for args in ((data(0),), (data(1), 0.1), (data(1), 3.0)):

@@ -35,6 +35,7 @@ def test_draws_are_those_of_the_number(name):
     np.testing.assert_allclose(found, run(build, 1e-3), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Some donated buffers were not usable")  # NumPyro's loop
 def test_step_sizes_are_mapped_over():
     found = jax.vmap(lambda h: run(SGLD, h))(jnp.array([1e-3, 2e-3]))

@@ -93,12 +93,12 @@ def test_langevin_keeps_its_own_order(scheme):
 
 @pytest.mark.parametrize(
     ("dynamics", "scheme", "batch"),
-    [  # one with several rows a minibatch, of the dynamics that need more than one gradient
+    [  # the quick one has several rows a minibatch
         pytest.param("langevin", "reshuffled", 1, marks=pytest.mark.long),
         pytest.param("langevin", "sweep", 2, marks=pytest.mark.long),
-        ("splitting", "reshuffled", 2),
+        pytest.param("splitting", "reshuffled", 2, marks=pytest.mark.long),
         pytest.param("splitting", "sweep", 1, marks=pytest.mark.long),
-        pytest.param("langevin", "reshuffled", 2, marks=pytest.mark.long),
+        ("langevin", "reshuffled", 2),
         pytest.param("langevin", "sweep", 1, marks=pytest.mark.long),
         pytest.param("splitting", "reshuffled", 1, marks=pytest.mark.long),
         pytest.param("splitting", "sweep", 2, marks=pytest.mark.long),

@@ -116,6 +116,7 @@ def test_a_kernel_chooses_by_its_model(build):
         assert kernel.coefficients(kernel.structure) == pytest.approx(expected)
 
 
+@pytest.mark.long
 def test_files_keep_them_and_old_ones_cancel_h(tmp_path):
     data = to_inference_data(
         run(RichardsonRomberg(SGHMC(normal, 0.1, friction=1.0), levels=3)), verdict=False

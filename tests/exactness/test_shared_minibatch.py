@@ -85,7 +85,7 @@ def test_effective_sizes_count_what_chains_share():
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: SGHMCSplit(model, 0.1 / ROWS**0.5, minibatch=SharedMinibatch(), num_steps=3),
+        LONG(lambda: SGHMCSplit(model, 0.1 / ROWS**0.5, minibatch=SharedMinibatch(), num_steps=3)),
         LONG(lambda: SGLD(model, 1e-4, minibatch=SharedMinibatch(ReshuffledMinibatch()))),
         lambda: SGLD(model, 1e-4, minibatch=SharedMinibatch(ContiguousMinibatch())),
         LONG(lambda: RichardsonRomberg(SGLD(model, 1e-4, minibatch=SharedMinibatch()), levels=3)),

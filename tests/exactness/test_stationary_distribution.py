@@ -159,6 +159,7 @@ def test_preconditioned(dynamics):
     assert_moments(draws, exact.mode, covariance)
 
 
+@pytest.mark.long
 def test_plain_gradients_inflate_the_papers_posterior_sixfold():
     """Chen, Ding and Carin (2015): N = 1000, B = 10, D = 10, h = 0.001 for x_i ~ N(theta, 1)."""
     x = jax.random.normal(jax.random.key(11), (1_000, 1)) + 1.0

@@ -56,6 +56,8 @@ ALIKE = {
     "positive vector",
     "interval",
     "improper",
+    "real vector",
+    "half line",
 }
 """Supports whose bijection another one's shows too: of one coordinate, or of several."""
 
@@ -79,6 +81,7 @@ def prior_value(support):
     return jnp.zeros(distribution.batch_shape + distribution.event_shape)
 
 
+@pytest.mark.long
 def test_support_bounded_by_other_latent_sites():
     assert_unbiased(dynamic, Y, batch=4)
     mcmc = run(SGHMCSplit(dynamic, 0.02, friction=5.0), Y, batch=4)

@@ -50,7 +50,7 @@ def covariance(noise):
     return found
 
 
-@pytest.mark.parametrize("kind", [dense, diagonal, coupled])
+@pytest.mark.parametrize("kind", [dense, pytest.param(diagonal, marks=pytest.mark.long), coupled])
 def test_only_noisy_directions_are_slowed_down(kind):
     quiet = jnp.array([0.1, 0.3, 0.4, 0.2, 0.1, 0.2, 0.3, 0.45])
     linear, noise = kind(quiet)
@@ -71,6 +71,7 @@ def test_only_noisy_directions_are_slowed_down(kind):
     np.testing.assert_allclose(expected, covariance(left), atol=2e-3)
 
 
+@pytest.mark.long
 def test_the_largest_noise_is_found_with_fewer_draws_than_dimensions():
     """V = I but for one direction of variance 9, from 256 draws in 2,000 dimensions.
 

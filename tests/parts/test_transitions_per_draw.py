@@ -163,6 +163,7 @@ def test_a_draw_is_worth_what_it_should(build, name, dimension):
     assert given(max(1, int(steps / 2.25)), variances.max()) < 0.3
 
 
+@pytest.mark.long
 def test_what_a_draw_is_worth_in_the_docstrings_formula():
     for steps in (1, 20, 62):
         decay = np.exp(-2 * steps / 200.0)

@@ -136,6 +136,7 @@ def test_files_keep_everything(kind, tmp_path):
     np.testing.assert_allclose(expectation(loaded, second), expectation(data, second))
 
 
+@pytest.mark.long
 def test_slashes_in_names_become_dots(tmp_path):
     def module(y):
         theta = numpyro.sample("net/kernel", dist.Normal(0.0, 1.0).expand([2]).to_event(1))

@@ -66,6 +66,7 @@ def test_subsample_sizes(values, error, message):
     refused(error, message, subsample_sizes=values)
 
 
+@pytest.mark.long
 def test_subsample_sizes_need_a_plate_and_its_name():
     refused(ValueError, "got none. Give a plate", args=(X, Y, None), subsample_sizes=[8])
 

@@ -155,6 +155,7 @@ def test_the_found_kernel_runs_and_can_be_pickled(size):
     np.testing.assert_array_equal(*draws)
 
 
+@pytest.mark.long
 def test_arms_that_diverge_lose():
     options = {"step_sizes": [1e5, 1e-4, 1e20, 3e-4]}
     found = search(SGLD(MODEL), jax.random.key(0), *ARGS, budget=1e6, **options)

@@ -179,6 +179,7 @@ def test_wrong_proportions_of_two_modes_are_not_called_right():
     assert found.more_draws is None  # they would not tell
 
 
+@pytest.mark.long
 def test_many_chains_of_coordinates_cannot_be_checked_with_few_draws():
     """40 groups of 10 that vary together: more soft directions than are tested."""
     block = 0.1 * np.eye(10) + 0.9
