@@ -17,6 +17,9 @@ CHAINS = 4
 SHORTEST_BUDGET = 60.0
 """Seconds that every model gets; more where NUTS took longer."""
 
+FIRST_DRAWS, FIRST_TRANSITIONS = 2_000, 100_000
+"""Most draws of a chain in the first round, and most transitions of these."""
+
 MOST_NUMBERS = 2**28
 """Entries of all draws, 1 GB in single precision; joining rounds holds them some three times."""
 
@@ -37,14 +40,15 @@ def fit(problem: Problem, budget: float = SHORTEST_BUDGET, seed: int = 0) -> Fit
     Args:
         problem: to be run.
         budget: seconds for warm-up, sampling and verdicts together. A round that is expected to
-            exceed it is not begun; the first is taken whatever it costs.
+            exceed it is not begun; the first is taken whatever it costs, and is short where a draw
+            takes many transitions.
         seed: of the chains.
     """
     kernel = SGHMCSplit(partial(problem.model, subsample_size=problem.batch))
     mcmc = MCMC(
         kernel,
         num_warmup=1_000,
-        num_samples=2_000,
+        num_samples=FIRST_DRAWS,
         num_chains=CHAINS,
         chain_method="vectorized",
         jit_model_args=True,
@@ -64,6 +68,7 @@ def fit(problem: Problem, budget: float = SHORTEST_BUDGET, seed: int = 0) -> Fit
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         timed("warmup", mcmc.warmup, first, *arguments)
+        mcmc.num_samples = max(100, min(FIRST_DRAWS, FIRST_TRANSITIONS // _steps(kernel)))
         timed("sampling", mcmc.run, second, *arguments)
         said, rounds = timed("verdict", diagnose, mcmc), 1
         while said.more_draws is not None and _is_within(budget, spent, mcmc, said.more_draws):
@@ -78,6 +83,12 @@ def _is_within(budget: float, spent: dict[str, float], mcmc: MCMC, more: int) ->
     numbers = sum(x.size for x in jax.tree.leaves(mcmc.get_samples(group_by_chain=True)))
     expected = sum(spent.values()) + factor * spent["sampling"] + spent["verdict"]
     return expected <= budget and (1 + factor) * numbers <= MOST_NUMBERS
+
+
+def _steps(kernel: SGHMCSplit) -> int:
+    """Return the transitions of a draw that the warm-up chose."""
+    assert kernel.adaptation is not None
+    return int(kernel.adaptation.num_steps)
 
 
 def _continue(mcmc: MCMC, arguments: tuple, more: int) -> None:

@@ -4,12 +4,16 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     DENSE,
     DRAWS_BY_DIMENSION,
+    DRAWS_FOR_CURVATURE,
     ENOUGH_ROWS,
     GRADIENT_NUMBERS,
     GRADIENT_POINTS,
     GRADIENT_ROWS,
+    HESSIAN_COST,
+    LANCZOS_STEPS,
     MORE_GRADIENT_NUMBERS,
     MORE_GRADIENT_POINTS,
+    MOST_HESSIANS,
     SHARE_OF_RUN,
 )
 
@@ -44,3 +48,10 @@ def growth_of_points(run: FinishedRun, factor: float) -> float:
     return min(most_points(run, factor * draws), factor * draws) / min(
         most_points(run, draws), draws
     )
+
+
+def hessian_points(run: FinishedRun) -> int:
+    """Return over how many draws the Hessian is averaged in the search for soft directions."""
+    each = HESSIAN_COST * LANCZOS_STEPS * min(run.rows, ENOUGH_ROWS)
+    affordable = most_rows(run, run.weights.size) // each
+    return int(min(max(affordable, DRAWS_FOR_CURVATURE), MOST_HESSIANS))

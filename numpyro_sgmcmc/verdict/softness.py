@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.verdict.budget import hessian_points
 from numpyro_sgmcmc.verdict.measurement import Sample, spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
-    DRAWS_FOR_CURVATURE,
     LANCZOS_STEPS,
     SOFT_CURVATURE,
     SOFT_DIRECTIONS,
@@ -39,16 +39,19 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     """
     flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_CURVATURE)], dtype)
+    points = jnp.asarray(flat[spread(len(flat), hessian_points(run))], dtype)
+    keys = jax.random.split(key, len(points))
 
-    def product(view: View, points: jax.Array, vector: jax.Array, key: jax.Array) -> jax.Array:
-        rows = view.many_rows(key)
-        each = jax.lax.map(lambda z: view.hessian_product_over(z, vector, rows), points)
-        return each.mean(0)
+    def product(view: View, points: jax.Array, vector: jax.Array, keys: jax.Array) -> jax.Array:
+        # Rows of their own for each point: few rows say nothing of an effect that none belongs to.
+        def one(point: jax.Array, key: jax.Array) -> jax.Array:
+            return view.hessian_product_over(point, vector, view.many_rows(key))
+
+        return jax.lax.map(lambda each: one(*each), (points, keys)).mean(0)
 
     def curved(vector: np.ndarray) -> np.ndarray:
         moved = run.target.run(
-            product, points, jnp.asarray(sample.scale * vector, dtype), key, name="curved"
+            product, points, jnp.asarray(sample.scale * vector, dtype), keys, name="curved"
         )
         return sample.scale * np.asarray(moved, np.float64) / run.temperature
 

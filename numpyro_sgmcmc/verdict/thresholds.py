@@ -96,6 +96,13 @@ DRAWS_FOR_STEIN = 400
 DRAWS_FOR_CURVATURE = 4
 
 LANCZOS_STEPS = 40
+HESSIAN_COST = 3
+"""What the product of a Hessian with a vector costs, in gradients."""
+
+MOST_HESSIANS = 64
+"""Draws over which the Hessian is averaged, if that many are affordable: at one draw, the scale and
+the effects of a hierarchy curve each other by as much as a typical effect is wide."""
+
 SOFT_CURVATURE = 0.5
 """Curvature, in units in which every coordinate has variance 1, below which a direction is wider
 than coordinates one by one can show."""

@@ -10,8 +10,8 @@ from numpyro_sgmcmc.verdict.errors import Errors
 
 NOTHING = np.zeros(1)
 FINE = Errors(NOTHING, NOTHING, NOTHING, NOTHING)
-CHANCE = NormalDist().inv_cdf(1 - 0.1 / 4)
-"""One coordinate, a mean and a variance, two sides, 10 % together."""
+CHANCE = NormalDist().inv_cdf(0.9)
+"""What a coordinate exceeds on one of two sides with probability 0.2: 1.28."""
 
 
 def factor(uncertainty, total, growth=np.inf):
@@ -20,7 +20,7 @@ def factor(uncertainty, total, growth=np.inf):
 
 
 def test_errors_of_draws_fall_with_their_root():
-    """Half of a variance's error is the sd's: (1.96 + 1.64) 0.1 / 2 is 3.6 times 5 %."""
+    """Half of a variance's error is the sd's: (1.28 + 1.64) 0.1 / 2 is 2.9 times 5 %."""
     expected = ((CHANCE + NormalDist().inv_cdf(0.95)) * 0.1 / 2 / 0.05) ** 2
     assert factor(0.0, 0.1) == pytest.approx(expected, rel=0.025)
 
@@ -35,4 +35,18 @@ def test_errors_of_gradients_fall_while_there_are_more_of_them():
 def test_what_gradients_leave_uncertain_asks_for_more_draws_than_without():
     few = factor(0.015, 0.05, growth=1.0)
     assert np.isfinite(few)
-    assert few > 1.2 * factor(0.015, 0.05)
+    assert few > 1.1 * factor(0.015, 0.05)
+
+
+def test_only_uncertain_coordinates_count():
+    """A thousand coordinates that are known ask for no more draws, a thousand uncertain ones do."""
+    nothing = np.zeros(1_000)
+    one = Errors(nothing, nothing, np.append(0.1, nothing[1:]), nothing)
+    all_of_them = one._replace(monte_carlo=nothing + 0.1)
+    fine = Errors(nothing, nothing, nothing, nothing)
+    found = [factor_needed(errors, fine, nothing) for errors in (one, all_of_them)]
+    assert found[0] == factor(0.0, 0.1)
+    # No one of them exceeds this with probability 0.8.
+    chance = NormalDist().inv_cdf(0.5 + 0.5 * 0.8 ** (1 / 1_000))
+    expected = ((chance + NormalDist().inv_cdf(0.95)) * 0.1 / 2 / 0.05) ** 2
+    assert found[1] == pytest.approx(expected, rel=0.025)

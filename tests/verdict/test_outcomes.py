@@ -84,14 +84,21 @@ def test_an_error_that_chance_may_hide_is_not_known_yet(seed):
 
 
 def test_the_advised_number_of_draws_is_enough_for_right_ones():
-    """By design for 90 % of runs; these four seeds."""
-    for seed in range(4):
+    """By design for 80 % of runs; fewer than 5 of 12 have probability 6e-4. Then advice follows."""
+    first, rounds = 0, 4
+    for seed in range(12):
         rng = np.random.default_rng(seed)
-        short = verdict(scales, UNIT, independent(rng, (4, 105, 3)))
-        if short.more_draws is None:
-            continue
-        longer = (420 + short.more_draws) // 4
-        assert verdict(scales, UNIT, independent(rng, (4, longer, 3))).calibrated
+        x = independent(rng, (4, 105, 3))
+        said = verdict(scales, UNIT, x)
+        for count in range(rounds):
+            if said.calibrated:
+                break
+            more = independent(rng, (4, said.more_draws // 4, 3))
+            x = np.concatenate([x, more], axis=1)
+            said = verdict(scales, UNIT, x)
+            first += count == 0 and said.calibrated
+        assert said.calibrated, said.sentence
+    assert first >= 5
 
 
 def test_one_chain_can_pass_and_is_split():
