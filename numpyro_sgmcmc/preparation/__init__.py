@@ -1,6 +1,7 @@
 """One-time work before a run: locate the posterior, measure its scale, choose the settings."""
 
-from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.advice import duration, larger_minibatches, other_methods
+from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.coupling import groups_of, rescaled
 from numpyro_sgmcmc.preparation.first import first_states
 from numpyro_sgmcmc.preparation.measure import curvatures
@@ -9,12 +10,13 @@ from numpyro_sgmcmc.preparation.pipeline import prepare
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, View, is_traced
-from numpyro_sgmcmc.preparation.thresholds import TOLERANCE
+from numpyro_sgmcmc.preparation.thresholds import TOLERANCE, WALKERS
 from numpyro_sgmcmc.preparation.tuning import measured_noise
 from numpyro_sgmcmc.preparation.warn import warn_about_dropped_sites
 
 __all__ = [
     "TOLERANCE",
+    "WALKERS",
     "Adaptation",
     "Approximation",
     "Options",
@@ -23,10 +25,14 @@ __all__ = [
     "Target",
     "View",
     "curvatures",
+    "duration",
     "first_states",
     "groups_of",
     "is_traced",
+    "larger_minibatches",
     "measured_noise",
+    "other_methods",
+    "point_count",
     "prepare",
     "rescaled",
     "warn_about_dropped_sites",

@@ -18,11 +18,14 @@ from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CHECKED_DRAWS,
+    FEWEST_POINTS,
     FIT_DRAWS,
     FIT_STEP_SIZE,
     FIT_STEPS,
     MANY_NUMBERS,
+    MANY_SEGMENTS,
     NOT_GAUSSIAN,
+    POINTS,
     SMALLEST_SCALE,
 )
 
@@ -128,3 +131,8 @@ def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.A
     carry = (params, optimizer.init(params))
     (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
     return params[0], jnp.exp(params[1])
+
+
+def point_count(dimension: int) -> int:
+    """Return the number of positions at which gradient noise is measured."""
+    return POINTS if dimension <= MANY_SEGMENTS else FEWEST_POINTS

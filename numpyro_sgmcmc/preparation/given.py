@@ -6,14 +6,13 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, AbstractPreconditioner, Identity
-from numpyro_sgmcmc.preparation.approximation import Approximation, laplace
+from numpyro_sgmcmc.preparation.approximation import Approximation, laplace, point_count
 from numpyro_sgmcmc.preparation.limits import suggested_friction
 from numpyro_sgmcmc.preparation.locate import anchor_of, find_anchor
 from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.thresholds import POINTS
 from numpyro_sgmcmc.preparation.tuning import as_correction, measured_noise
 from numpyro_sgmcmc.state import Tuned
 
@@ -51,7 +50,8 @@ def complete(
         anchor, approximation = anchor_of(mode), Approximation(mode.position, None)
         if options.noise_correction:
             assert isinstance(preconditioner, AbstractLinearMap)
-            points = laplace(mode).draw(key_points, POINTS, options.temperature)
+            count = point_count(mode.position.size)
+            points = laplace(mode).draw(key_points, count, options.temperature)
             noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
             kind = str(options.noise_correction)
             correction = as_correction(kind, noise, options.temperature)

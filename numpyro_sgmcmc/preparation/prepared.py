@@ -1,5 +1,6 @@
 """The result of the preparation: the settings of a run, and the measurements behind them."""
 
+from collections.abc import Mapping
 from math import tanh
 from typing import Any, NamedTuple
 
@@ -7,9 +8,11 @@ import jax
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.preparation.advice import duration, larger_minibatches
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
 from numpyro_sgmcmc.state import Tuned
+from numpyro_sgmcmc.types import Plate
 
 
 class Adaptation(NamedTuple):
@@ -28,6 +31,7 @@ class Adaptation(NamedTuple):
             curvature is not known, the mean curvature is used, which gives too small a value.
         batch_factor: factor by which minibatches would have to grow for their noise not to limit
             the step size; 1 if it does not limit it.
+        plates: the subsampled plates.
         windows: number of warm-up windows; 0 if the preconditioner and the anchor come from the
             first Gaussian approximation.
         num_steps: transitions of a draw, as the user or the warm-up chose it.
@@ -36,6 +40,8 @@ class Adaptation(NamedTuple):
         slowest_site: the site of that coordinate; None if the time was not seen in a window.
         is_measured: whether the last window measured that time. Otherwise the window was too short,
             and the time is the larger of a lower bound that it gives and twice `relaxation_steps`.
+        seconds_per_transition: what a transition of 8 walkers together took in the last window;
+            None if there was only one, whose time includes compilation.
     """
 
     gradient: AbstractGradient
@@ -48,11 +54,13 @@ class Adaptation(NamedTuple):
     correction: AbstractCorrection | None
     relaxation_steps: jax.Array
     batch_factor: jax.Array
+    plates: Mapping[str, Plate]
     windows: int = 0
     num_steps: Any = None
     autocorrelation_time: Any = None
     slowest_site: str | None = None
     is_measured: bool = False
+    seconds_per_transition: float | None = None
 
     @property
     def worth(self) -> float:
@@ -63,10 +71,11 @@ class Adaptation(NamedTuple):
         """Return the settings and the measurements behind them, in one line."""
         friction = "" if self.friction is None else f", friction {float(self.friction):.3g}"
         advice = ""
-        if float(self.batch_factor) > ADVISED_FROM:
+        factor = float(self.batch_factor)
+        if factor > ADVISED_FROM:
             advice = (
-                f" Noise limits the step size: minibatches {float(self.batch_factor):.0f} times as"
-                " large would let it be as many times larger."
+                f" Noise limits the step size: with {larger_minibatches(self.plates, factor)} it"
+                f" could be {factor:.0f} times as large."
             )
         taken = "left in" if self.correction is None else "taken out of the injected noise"
         return (
@@ -81,9 +90,13 @@ class Adaptation(NamedTuple):
         count, time = int(self.num_steps), float(self.autocorrelation_time)
         site = "the slowest direction" if self.slowest_site is None else f"{self.slowest_site!r}"
         about = "about" if self.is_measured or self.slowest_site is None else "at least"
+        took = ""
+        if self.seconds_per_transition is not None:
+            took = f" ({duration(time * self.seconds_per_transition)} with 8 walkers)"
         return (
             f"{count:,} transition{'s' * (count != 1)} per draw, worth {self.worth:.2g} of an"
-            f" independent one, because {site} takes {about} {time:,.0f} for an independent draw"
+            f" independent one, because {site} takes {about} {time:,.0f} for an independent"
+            f" draw{took}"
         )
 
 

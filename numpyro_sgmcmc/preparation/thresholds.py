@@ -18,6 +18,10 @@ FRICTION = 1.5
 ADVISED_FROM = 2.0
 """Factor of the minibatch size from which on a larger minibatch is advised."""
 
+MANY_PASSES = 100
+"""Passes over the data for an independent draw from which on NUTS is recommended: a tree of NUTS on
+a posterior with scales alike takes fewer gradients."""
+
 # Dimensions up to which matrices are formed.
 
 DENSE_DIMENSION = 300
@@ -116,8 +120,11 @@ bring no further gain."""
 BURN_IN = 4
 """The first 1 / BURN_IN of a window is discarded."""
 
-SNAPSHOTS = 4
-"""Positions of each walker that a window records."""
+SNAPSHOTS = 16
+"""Positions of each walker that a window records, where memory allows."""
+
+FEWEST_SNAPSHOTS = 4
+"""Their number from `MANY_SEGMENTS` dimensions on."""
 
 LARGEST_GROWTH = 4
 """Largest ratio of the lengths of a window and the one before, so that settings from a short window
@@ -156,8 +163,10 @@ because chains start at draws of an approximation and the measured time may be t
 
 # Measurements.
 
-POINTS = 32
-"""Positions at which gradient noise is measured before the first window."""
+POINTS = SNAPSHOTS * WALKERS
+FEWEST_POINTS = FEWEST_SNAPSHOTS * WALKERS
+"""Positions at which gradient noise is measured. Where it grows with the square of a coordinate, as
+that of a fixed point does, its average over 128 positions has a relative error of 1 / 8."""
 
 CURVATURE_POINTS = 4
 """Positions at which curvature is measured; the largest value is used."""
@@ -183,9 +192,9 @@ NOISY_DIRECTIONS = 4
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 
-UNEVEN_DRAWS = 64
-"""Minibatch gradients at each position from which the noise there is compared with the others':
-a direction's variance to a sixth."""
+UNEVEN_DRAWS = 16
+"""Minibatch gradients at each position from which the noise there is compared with the others', and
+as many as its average is measured from."""
 
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""

@@ -88,6 +88,7 @@ def choose_numbers(
         correction=None if kind is None else as_correction(kind, noise, temperature),
         relaxation_steps=chosen.relaxation_steps,
         batch_factor=chosen.batch_factor,
+        plates=target.structure.plates,
     )
     return adaptation, preconditioner
 

@@ -66,7 +66,10 @@ def _by_point(
     directions: jax.Array,
     key: jax.Array,
 ) -> tuple[jax.Array, jax.Array]:
-    """Return variances of the noise and curvatures, (points, directions)."""
+    """Return variances of the noise, (points, 2, directions), and curvatures, (points, directions).
+
+    The two variances are of different minibatches.
+    """
     key_rows, key_noise = random.split(key)
     moves = jax.vmap(linear.apply)(directions)
     state = gradient.init(view, points[-1], anchor)
@@ -83,25 +86,28 @@ def _by_point(
         bends = jax.lax.map(
             lambda move: move @ view.hessian_product_over(position, move, rows), moves
         )
-        return jnp.var(draws, axis=0, ddof=1), bends
+        return jnp.var(draws.reshape(2, -1, len(moves)), axis=1, ddof=1), bends
 
     return jax.lax.map(one, (points, random.split(key_noise, len(points))))
 
 
 @jax.jit
 def _share(variances: jax.Array, curvatures: jax.Array) -> jax.Array:
-    """Return the largest share, from variances and curvatures (points, directions)."""
+    """Return the largest share, from variances (points, 2, directions) and curvatures.
+
+    The two variances at a position differ from each other by chance alone, however heavy the tails
+    of the noise are, so that their covariance over positions is the variance of V(z).
+    """
     count = len(variances)
-    mean = jnp.mean(variances, axis=0)
-    # A variance of n normal draws has the relative variance 2 / (n - 1) by chance.
-    chance = 2 / (UNEVEN_DRAWS - 1)
-    relative = jnp.var(variances, axis=0, ddof=1) / jnp.where(mean > 0, mean, 1.0) ** 2
-    uneven = jnp.sqrt(jnp.maximum(relative - chance, 0.0))
+    means = jnp.mean(variances, axis=0)
+    mean = jnp.mean(means, axis=0)
+    away = (variances - means) / jnp.where(mean > 0, mean, 1.0)
+    uneven = jnp.sqrt(jnp.maximum(jnp.sum(away[:, 0] * away[:, 1], axis=0) / (count - 1), 0.0))
+    unknown = jnp.std(jnp.mean(away, axis=1), axis=0, ddof=1) / count**0.5
     bend = jnp.mean(curvatures, axis=0)
     bending = jnp.std(curvatures, axis=0, ddof=1) / jnp.where(bend > 0, bend, jnp.inf)
     bending = jnp.where(bend > 0, bending, jnp.inf)
     moved = jnp.where(uneven > 0, uneven * bending / 2, 0.0)
-    unknown = uneven / count**0.5
     part = mean / jnp.max(mean)  # a direction's share of that of the noisiest
     worst = jnp.max(part * jnp.maximum(moved, unknown))
     tiny = jnp.finfo(worst.dtype).tiny

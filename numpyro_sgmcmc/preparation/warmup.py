@@ -1,6 +1,7 @@
 """The warm-up: a sequence of windows, each of which improves the settings for the next."""
 
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, FixedPoint
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
 from numpyro_sgmcmc.preparation import kinks
-from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.autocorrelation import slowest
 from numpyro_sgmcmc.preparation.coupling import coupled
 from numpyro_sgmcmc.preparation.learning import updated
@@ -31,7 +32,6 @@ from numpyro_sgmcmc.preparation.refusal import check_resolution
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
-    POINTS,
     WALKERS,
 )
 from numpyro_sgmcmc.preparation.tuning import choose_numbers, noise_program
@@ -91,11 +91,16 @@ def warm_up(
     adaptation, linear = tuned_at(key_tune, points)
     need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
     done: list[int] = []
+    seconds = None
     while length := _next_length(options, num_warmup if has_windows else 0, done, need):
         key_window, key_tune, key = random.keys_of(key, 3)
         window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
         tuned = _tuned(adaptation, linear)
+        began = perf_counter()
         seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)
+        jax.block_until_ready(seen)
+        if done:
+            seconds = (perf_counter() - began) / length
         approximation, is_known = updated(approximation, seen, temperature), True
         if options.anchor is None:
             anchor = _moved(target, anchor, approximation.centre)
@@ -119,6 +124,7 @@ def warm_up(
         autocorrelation_time=need.time,
         slowest_site=need.site,
         is_measured=need.is_measured,
+        seconds_per_transition=seconds,
     )
     return Prepared(tuned, anchor, approximation, adaptation)
 
@@ -147,7 +153,7 @@ def compile_ahead(
     def shape(*sizes: int, dtype: Any = position.dtype) -> Any:
         return jax.ShapeDtypeStruct(sizes, dtype)
 
-    points = shape(POINTS, *position.shape)
+    points = shape(point_count(position.size), *position.shape)
     draw, name = points_program(options.temperature)
     target.ahead(draw, approximation, key, name=name, optimise=False)
     linear: Any = options.preconditioner or approximation.spread
@@ -178,7 +184,7 @@ def points_program(temperature: float) -> tuple[Callable, Any]:
     def draw(
         view: View, approximation: Approximation, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        points = approximation.draw(key, POINTS, temperature)
+        points = approximation.draw(key, point_count(approximation.centre.size), temperature)
         return points, points[:WALKERS]
 
     return draw, (points_program, temperature)

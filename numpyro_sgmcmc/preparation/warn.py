@@ -9,11 +9,18 @@ from jax.core import Tracer
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation.advice import (
+    duration,
+    larger_minibatches,
+    other_methods,
+    passes_of,
+)
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
+from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:
@@ -109,19 +116,36 @@ def warn_about_mixing(
         is_slow = float(steps) > options.num_steps * max(num_warmup / 10, 50)
     if not is_slow:
         return
-    noisy = float(adaptation.noise) > float(adaptation.curvature)
-    if noisy and not adaptation.gradient.is_control_variate:
-        remedy = f"gradient=FixedPoint(), a larger subsample_size, or {more}"
-    elif noisy:
-        remedy = f"a larger subsample_size or {more}"
-    else:
-        remedy = f"a preconditioner, or {more}"
-    sizes = ", ".join(f"{p.subsample_size} of {p.size}" for p in structure.plates.values())
+    remedies = _remedies(adaptation, options)
+    sizes = ", ".join(f"{p.subsample_size:,} of {p.size:,}" for p in structure.plates.values())
     batch = f" with minibatches of {sizes}" if sizes else ""
+    slow = "" if adaptation.slowest_site is None else f" at {adaptation.slowest_site!r}"
+    took = ""
+    if adaptation.seconds_per_transition is not None:
+        took = f", {duration(float(steps) * adaptation.seconds_per_transition)} with 8 walkers"
     warn_user(
         f"Step size {float(adaptation.step_size):.3g} keeps the error of standard deviations near"
         f" 5 %{batch} (gradient noise {float(adaptation.noise):.3g}, curvature"
         f" {float(adaptation.curvature):.3g}, in whitened units), but needs about"
-        f" {float(steps):,.0f} transitions for one independent draw{per_draw}: this run is likely"
-        f" too short to be trusted. Use {remedy}."
+        f" {float(steps):,.0f} transitions{slow} for one independent draw{took}{per_draw}: this run"
+        f" is likely too short to be trusted. Use {', '.join(remedies)}, or {more}."
+        f"{other_methods(passes_of(float(steps), structure.plates))}"
     )
+
+
+def _remedies(adaptation: Adaptation, options: Options) -> list[str]:
+    """Return what would make draws cheaper."""
+    factor = float(adaptation.batch_factor)
+    if factor > ADVISED_FROM:
+        batches = larger_minibatches(adaptation.plates, factor)
+        return (
+            [batches]
+            if adaptation.gradient.is_control_variate
+            else ["gradient=FixedPoint()", batches]
+        )
+    if options.preconditioner is not None:
+        return ["preconditioner=None, which lets the warm-up choose"]
+    if adaptation.slowest_site is None:
+        return ["another parametrisation (for example centred instead of non-centred)"]
+    site = repr(adaptation.slowest_site)
+    return [f"another parametrisation of {site} (for example centred instead of non-centred)"]

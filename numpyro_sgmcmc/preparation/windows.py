@@ -18,6 +18,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     BURN_IN,
     DENSE_COVARIANCE,
     FEWEST_SEGMENTS,
+    FEWEST_SNAPSHOTS,
     MANY_SEGMENTS,
     SEGMENTS,
     SNAPSHOTS,
@@ -137,7 +138,9 @@ class Window:
 
         step = jax.vmap(step, in_axes=(0, 0, 0, 0, 0, None))
         burnt = length // BURN_IN
-        several = SEGMENTS if dimension <= MANY_SEGMENTS else FEWEST_SEGMENTS
+        is_small = dimension <= MANY_SEGMENTS
+        several = SEGMENTS if is_small else FEWEST_SEGMENTS
+        snapshot_count = SNAPSHOTS if is_small else FEWEST_SNAPSHOTS
         each = (length - burnt) // several
         root = self.temperature**0.5
 
@@ -148,7 +151,8 @@ class Window:
             y = jax.vmap(whiten.apply)(position - centre) / root
             counts = (count >= burnt).astype(y.dtype)
             means = means + counts * y
-            place = jnp.clip((count - burnt) * SNAPSHOTS // (length - burnt), 0, SNAPSHOTS - 1)
+            place = (count - burnt) * snapshot_count // (length - burnt)
+            place = jnp.clip(place, 0, snapshot_count - 1)
             snapshots = snapshots.at[place].set(position)
             square = _second_moments(whiten, y)
             second = jax.tree.map(lambda total, one: total + counts * one, second, square)
@@ -168,7 +172,7 @@ class Window:
             keys_steps,
             jnp.zeros_like(start),
             jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), moments),
-            jnp.zeros((SNAPSHOTS, *start.shape), start.dtype),
+            jnp.zeros((snapshot_count, *start.shape), start.dtype),
             jnp.zeros(walkers, jnp.int32),
             jnp.zeros((several, *start.shape), start.dtype),
             jnp.zeros(dimension, start.dtype),

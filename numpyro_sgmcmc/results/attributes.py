@@ -107,7 +107,7 @@ def _tuned(run: Run) -> dict[str, Any]:
     if run.adaptation is None:
         return {"tuned": int(run.tuned.step_size is not None)}
     found = run.adaptation._asdict()
-    for name in ("gradient", "correction", "step_size", "friction", "num_steps"):
+    for name in ("gradient", "correction", "step_size", "friction", "num_steps", "plates"):
         del found[name]
     values = {name: value for name, value in found.items() if value is not None}
     return {"tuned": 1} | {n: v if isinstance(v, str) else float(v) for n, v in values.items()}

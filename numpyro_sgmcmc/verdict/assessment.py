@@ -78,6 +78,8 @@ class Evidence(NamedTuple):
         factor: times as many draws as would bound errors below the tolerances; infinite where no
             number of draws would.
         points: draws at which the gradient is evaluated at most.
+        passes: passes over as many rows as the data have that an effective draw took.
+        seconds: about what a draw takes, None if not known.
         plates: subsampled plates.
         has_plain_gradient: whether the gradient is the plain one.
         has_correction: whether the noise correction is in use.
@@ -101,6 +103,8 @@ class Evidence(NamedTuple):
     draws: int
     factor: float
     points: int
+    passes: float
+    seconds: float | None
     plates: dict[str, Any]
     has_plain_gradient: bool
     has_correction: bool

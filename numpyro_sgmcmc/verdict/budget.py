@@ -53,5 +53,5 @@ def growth_of_points(run: FinishedRun, factor: float) -> float:
 def hessian_points(run: FinishedRun) -> int:
     """Return over how many draws the Hessian is averaged in the search for soft directions."""
     each = HESSIAN_COST * LANCZOS_STEPS * min(run.rows, ENOUGH_ROWS)
-    affordable = most_rows(run, run.weights.size) // each
+    affordable = most_rows(run, run.weights.size) // (2 * each)  # half is left to gradients
     return int(min(max(affordable, DRAWS_FOR_CURVATURE), MOST_HESSIANS))

@@ -70,6 +70,8 @@ def evidence_of(
             lambda factor: growth_of_points(run, factor),
         ),
         points=most_points(run, FACTORS[-1] * run.weights.size),
+        passes=run.weights.size * run.rows_of_draw / run.rows / mixing[least].ess_bulk,
+        seconds=run.seconds_of_draw,
         plates=run.target.structure.plates,
         has_plain_gradient=not run.gradient.is_control_variate,
         has_correction=run.tuned.correction is not None,

@@ -6,7 +6,7 @@ import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
-from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.preparation import WALKERS, Target
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.verdict.draws import unconstrained
@@ -42,6 +42,7 @@ class FinishedRun(NamedTuple):
         has_independent_noise: whether a minibatch's gradient noise says nothing of the next one's.
         rows: of the longest subsampled plate, 1 without one.
         rows_of_draw: rows of whose gradients a draw is made.
+        seconds_of_draw: about what a draw takes, if all chains make as many; None if not known.
     """
 
     target: Target
@@ -56,6 +57,7 @@ class FinishedRun(NamedTuple):
     has_independent_noise: bool
     rows: int
     rows_of_draw: int
+    seconds_of_draw: float | None
 
     @property
     def step_size(self) -> float:
@@ -98,7 +100,18 @@ def finished_run(run: Run) -> FinishedRun:
         has_independent_noise=minibatch.is_independent,
         rows=1 if longest is None else longest.size,
         rows_of_draw=run.num_steps * batch,
+        seconds_of_draw=_seconds_of_draw(run),
     )
+
+
+def _seconds_of_draw(run: Run) -> float | None:
+    """Return what a draw takes, if a transition of up to 8 chains takes what the warm-up's took."""
+    if run.adaptation is None or run.adaptation.seconds_per_transition is None:
+        return None
+    chains, method = run.settings["num_chains"], run.settings["chain_method"]
+    at_once = chains if run.is_vectorised and method != "sequential" else 1
+    each = max(at_once / WALKERS, 1.0) / at_once
+    return float(each * run.adaptation.seconds_per_transition * run.num_steps)
 
 
 def _walkers(run: Run, step_size: float, finest: np.ndarray) -> tuple[Walker, ...]:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from numpyro_sgmcmc.preparation import duration, larger_minibatches, other_methods
 from numpyro_sgmcmc.preparation.thresholds import DENSE_NOISE
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, more_draws
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -28,7 +29,11 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         also += _predictions(evidence)
     more = more_draws(evidence, outcome, causes)
     if more is not None:
-        advice = f" Take {more:,} more draws (in all chains together)."
+        took = ""
+        if evidence.seconds is not None:
+            took = f"; about {duration(more * evidence.seconds)}"
+        advice = f" Take {more:,} more draws (in all chains together{took})."
+        advice += other_methods(evidence.passes)
     else:
         advice = _no_draws(evidence) if causes == [Cause.IMPRECISE] else ""
     return f"{outcome.value}{target}: {first}{also}{advice}"
@@ -59,7 +64,8 @@ def _predictions(evidence: Evidence) -> str:
 def _no_draws(evidence: Evidence) -> str:
     return (
         f" More draws would not decide: gradients at {evidence.points:,} of them, as many as are"
-        " computed, leave too much uncertain. Compare with another sampler."
+        " computed, leave too much uncertain. Compare with NUTS (`numpyro.infer.NUTS`) on all rows,"
+        " or on as many as it can afford."
     )
 
 
@@ -81,11 +87,7 @@ def _noise(evidence: Evidence) -> str:
         kind = "dense" if evidence.dimension <= DENSE_NOISE else "diagonal"
         remedies.append(f'noise_correction="{kind}"')
     if evidence.plates:
-        batches = (
-            f"{min(plate.size, round(plate.subsample_size * factor)):,} of {plate.size:,}"
-            for plate in evidence.plates.values()
-        )
-        remedies.append(f"minibatches of {', '.join(batches)}")
+        remedies.append(larger_minibatches(evidence.plates, factor))
     verb = "inflates" if error > 0 else "reduces"
     return (
         f"gradient noise {verb} the standard deviation of {site!r} by {_percent(abs(error))}. Use"

@@ -6,7 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.preparation.thresholds import MANY_ROWS
+from numpyro_sgmcmc.types import Minibatch
 from numpyro_sgmcmc.verdict.budget import hessian_points
 from numpyro_sgmcmc.verdict.measurement import Sample, spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
@@ -40,18 +43,20 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     points = jnp.asarray(flat[spread(len(flat), hessian_points(run))], dtype)
+    rows = rows_by_point(run.target.structure, len(points))
     keys = jax.random.split(key, len(points))
 
-    def product(view: View, points: jax.Array, vector: jax.Array, keys: jax.Array) -> jax.Array:
-        # Rows of their own for each point: few rows say nothing of an effect that none belongs to.
-        def one(point: jax.Array, key: jax.Array) -> jax.Array:
-            return view.hessian_product_over(point, vector, view.many_rows(key))
+    def product(view: View, vector: jax.Array, *inputs: Any) -> jax.Array:
+        def one(each: Any) -> jax.Array:
+            point, rows, key = each
+            minibatch = Minibatch(rows, key if view.structure.is_random else None)
+            return view.hessian_product_over(point, vector, minibatch)
 
-        return jax.lax.map(lambda each: one(*each), (points, keys)).mean(0)
+        return jax.lax.map(one, inputs).mean(0)
 
     def curved(vector: np.ndarray) -> np.ndarray:
         moved = run.target.run(
-            product, points, jnp.asarray(sample.scale * vector, dtype), keys, name="curved"
+            product, jnp.asarray(sample.scale * vector, dtype), points, rows, keys, name="curved"
         )
         return sample.scale * np.asarray(moved, np.float64) / run.temperature
 
@@ -61,6 +66,24 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     soft = values < SOFT_CURVATURE
     kept = vectors[:, soft][:, :SOFT_DIRECTIONS]
     return Softest(kept, int(soft.sum()) <= SOFT_DIRECTIONS)
+
+
+def rows_by_point(structure: Structure, points: int) -> dict[str, np.ndarray]:
+    """Return rows of each subsampled plate for each point, (points, rows).
+
+    Rows are taken in a random order, each again only after all others: an effect of few rows has
+    them all as often as they count, if there are points enough.
+    """
+    rng, found = np.random.default_rng(0), {}
+    for group in structure.groups:
+        most = int(MANY_ROWS ** (1 / len(group)))
+        for name in group:
+            size = structure.plates[name].size
+            count = min(most, size)
+            times = -(-points * count // size)
+            order = [rng.permutation(size) for _ in range(times)]
+            found[name] = np.concatenate(order)[: points * count].reshape(points, count)
+    return found
 
 
 def lanczos(product: Any, dimension: int) -> tuple[np.ndarray, np.ndarray]:

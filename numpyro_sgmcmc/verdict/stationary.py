@@ -45,23 +45,9 @@ def relative_variance(
     Returns:
         Shape (d,); infinite where the recursion does not settle.
     """
-    zero = jnp.zeros(1)
-    aux = jax.eval_shape(lambda: dynamics.init(jax.random.key(0), zero, 1.0))
-    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), aux)
-    flat, unravel = ravel_pytree(aux)
-    h = jnp.asarray(step_size)
-
-    def step(x: jax.Array, increment: jax.Array, error: jax.Array, curve: jax.Array) -> jax.Array:
-        z, now = x[:1], unravel(x[1:])
-        query = z + dynamics.lookahead(now, h, z)
-        moved, then = dynamics.step(now, curve * query + error, increment, h)
-        return jnp.concatenate([z + moved, ravel_pytree(then)[0]])
-
-    start = jnp.zeros(1 + flat.size)
-    matrices = jax.vmap(partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero))
-    curvature = np.array(curvature, np.float64)
+    h, curvature = jnp.asarray(step_size), np.array(curvature, np.float64)
     while True:
-        derivatives = matrices(jnp.asarray(curvature, start.dtype))
+        derivatives = _derivatives(dynamics, h, jnp.asarray(curvature, jnp.zeros(()).dtype))
         a, b, c = (np.asarray(x, np.float64) for x in derivatives)
         slow = (np.abs(np.linalg.eigvals(a) - 1) < RESOLVED).any(1)
         slow &= (curvature > 0) & (max(step_size, step_size**2) * curvature < SOFT)
@@ -80,3 +66,24 @@ def relative_variance(
     eye = np.eye(size**2)
     second = np.linalg.solve(eye - operator, added.reshape(-1, size**2, 1))[:, 0, 0]
     return np.where(settles, second * curvature, np.inf)
+
+
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
+def _derivatives(
+    dynamics: AbstractDynamics, h: jax.Array, curvature: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return A, b and c of a step for each curvature, (d, n, n) and twice (d, n, 1)."""
+    zero = jnp.zeros(1)
+    aux = jax.eval_shape(lambda: dynamics.init(jax.random.key(0), zero, 1.0))
+    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), aux)
+    flat, unravel = ravel_pytree(aux)
+
+    def step(x: jax.Array, increment: jax.Array, error: jax.Array, curve: jax.Array) -> jax.Array:
+        z, now = x[:1], unravel(x[1:])
+        query = z + dynamics.lookahead(now, h, z)
+        moved, then = dynamics.step(now, curve * query + error, increment, h)
+        return jnp.concatenate([z + moved, ravel_pytree(then)[0]])
+
+    start = jnp.zeros(1 + flat.size)
+    return jax.vmap(partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero))(curvature)

@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.preparation import curvatures, measured_noise
+from numpyro_sgmcmc.preparation import curvatures, measured_noise, point_count
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.stationary import relative_variance
-from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE, DRAWS_FOR_NOISE
+from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE
 
 
 class Directions(NamedTuple):
@@ -74,7 +74,8 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
         return Predicted(unknown, unknown, np.nan, np.nan, None)
     noise: Any = None
     if run.has_gradient_noise:
-        points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_NOISE)], dtype)
+        # As many as in the warm-up, whose compiled program then serves here.
+        points = jnp.asarray(flat[spread(len(flat), point_count(flat.shape[1]))], dtype)
         noise = measured_noise(run.target, key_noise, run.gradient, linear, run.anchor, points)
     largest = 0.0 if noise is None else float(noise.largest)
     correction = None if noise is None else noise.correction

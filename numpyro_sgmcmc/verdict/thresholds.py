@@ -91,7 +91,6 @@ BIMODAL = 5 / 9
 """Bimodality coefficient of a uniform distribution, (skewness^2 + 1) / kurtosis: larger values
 point to several modes (SAS Institute 1990, The CLUSTER procedure)."""
 
-DRAWS_FOR_NOISE = 32
 DRAWS_FOR_STEIN = 400
 DRAWS_FOR_CURVATURE = 4
 

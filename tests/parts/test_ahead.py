@@ -49,7 +49,7 @@ def test_a_larger_minibatch_is_advised_where_noise_limits_the_step_size():
     few = kernel.adaptation
     factor = float(few.batch_factor)
     assert factor > 10
-    assert f"minibatches {factor:.0f} times as large" in str(few)
+    assert f"it could be {factor:.0f} times as large" in str(few)
     kernel.init(KEYS, 0, None, (*TARGET.args[:3], 200), {})
     assert kernel.adaptation.batch_factor == 1
     assert "Noise limits" not in str(kernel.adaptation)

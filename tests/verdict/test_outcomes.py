@@ -11,6 +11,7 @@ import numpyro.distributions as dist
 import pytest
 
 from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
+from numpyro_sgmcmc.types import Plate
 from numpyro_sgmcmc.verdict import budget
 from numpyro_sgmcmc.verdict import draws as verdict_draws
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
@@ -259,6 +260,7 @@ def evidence(**changes):
         diverged=0.0, step_size=0.1, largest_step_size=1.0, noise=("z", 0.2),
         discretisation=("z", 0.0), sd=(fine, fine), largest_sd_bias=0.01, mean=(fine, fine),
         ess=("z", 1_000.0), r_hat=("z", 1.0), draws=1_000, factor=1.0, points=20_000, plates={},
+        passes=1.0, seconds=None,
         has_plain_gradient=False, has_correction=False, dimension=1, temperature=1.0,
         is_extrapolated=False, unchecked=None, predictions=None,
     )  # fmt: skip
@@ -270,6 +272,24 @@ def test_a_correction_is_advised_to_who_has_none():
     assert 'noise_correction="dense"' in advised()
     assert 'noise_correction="diagonal"' in advised(dimension=501)
     assert "noise_correction" not in advised(has_correction=True)
+
+
+def test_more_draws_are_advised_with_their_time_and_what_is_faster():
+    advised = lambda **c: sentence_of(  # noqa: E731
+        Outcome.NOT_KNOWN, [Cause.SHORT], evidence(ess=("z", 200.0), **c)
+    )
+    assert "Take 2,000 more draws (in all chains together)." in advised()
+    assert "2,000 more draws (in all chains together; about 20 s)." in advised(seconds=0.01)
+    assert "NUTS" not in advised()
+    assert "numpyro.infer.NUTS" in advised(passes=150.0)
+
+
+def test_noise_asks_for_all_rows_at_most():
+    advised = lambda size: sentence_of(  # noqa: E731
+        Outcome.NOT_CALIBRATED, [Cause.NOISE], evidence(plates={"rows": Plate(size, 100)})
+    )
+    assert "minibatches of 880 of 2,000" in advised(2_000)
+    assert "all rows (no `subsample_size`)" in advised(880)
 
 
 def test_too_few_effective_draws_are_not_blamed_on_noise():
