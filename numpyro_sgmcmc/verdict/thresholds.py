@@ -106,8 +106,9 @@ SOFT_CURVATURE = 0.5
 """Curvature, in units in which every coordinate has variance 1, below which a direction is wider
 than coordinates one by one can show."""
 
-SOFT_DIRECTIONS = 8
-"""Directions of that kind that are tested; where there are more, coordinates cannot be checked."""
+SOFT_DIRECTIONS = 16
+"""Directions of that kind that are tested; where there are more, coordinates cannot be checked.
+Crossed effects have a band of them, of which `LANCZOS_STEPS` find a dozen along its width."""
 
 ROWS_LOOKED_AT = 100
 """Rows of an observed site whose log likelihoods and fitted values are looked at."""
