@@ -14,6 +14,7 @@ from numpyro_sgmcmc.kernels import (
     SVRGLD,
     RichardsonRomberg,
     SGHMCSplit,
+    StaleGradient,
 )
 from numpyro_sgmcmc.minibatch import (
     ContiguousMinibatch,
@@ -42,6 +43,7 @@ from numpyro_sgmcmc.results import (
 )
 from numpyro_sgmcmc.schedule import cyclical, polynomial
 from numpyro_sgmcmc.search import Search, tune
+from numpyro_sgmcmc.staleness import GeometricDelay, UniformDelay
 from numpyro_sgmcmc.verdict import Diagnosis
 
 __version__ = "0.1.0"
@@ -64,6 +66,7 @@ __all__ = [
     "Diagonal",
     "Estimate",
     "FixedPoint",
+    "GeometricDelay",
     "Hamiltonian",
     "Identity",
     "Langevin",
@@ -76,7 +79,9 @@ __all__ = [
     "Search",
     "SharedMinibatch",
     "Splitting",
+    "StaleGradient",
     "SweepMinibatch",
+    "UniformDelay",
     "UniformMinibatch",
     "cyclical",
     "diagnose",

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
+from numpyro_sgmcmc.staleness import AbstractDelay
 from numpyro_sgmcmc.transition import Moved, Transition, Walker
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 
@@ -17,7 +18,10 @@ from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 @final
 @dataclass(frozen=True)
 class Stepper:
-    """Draws minibatches and increments, and takes transitions. Keys are not passed on from here."""
+    """Draws minibatches and increments, and takes transitions. Keys are not passed on from here.
+
+    With a `delay`, minibatches have an age.
+    """
 
     potential: StochasticPotential
     transition: Transition
@@ -26,6 +30,7 @@ class Stepper:
     is_random: bool
     temperature: float
     step_size: Callable[[Any], Any]
+    delay: AbstractDelay | None = None
 
     def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
         """Return a Brownian increment at this temperature: a draw of N(0, T h I)."""
@@ -34,13 +39,18 @@ class Stepper:
 
     def minibatch(self, key: jax.Array, count: jax.Array, state: Any) -> tuple[Minibatch, Any]:
         """Return the minibatch with number `count`, and the next state of the scheme."""
-        key_density = None
+        key_density = key_age = age = None
         if self.is_random:
             key, key_density = random.split(key)
+        if self.delay is not None:
+            # Other delays leave the keys of the minibatches as they are without a delay.
+            if self.delay.is_random:
+                key, key_age = random.split(key)
+            age = self.delay.draw(key_age, count)
         if not self.plates:
-            return Minibatch({}, key_density), state
+            return Minibatch({}, key_density, age), state
         indices, state = self.scheme.draw(key, count, self.plates, state)
-        return Minibatch(indices, key_density), state
+        return Minibatch(indices, key_density, age), state
 
     def step(
         self, walker: Walker, minibatch: Minibatch, increment: jax.Array, step_size: jax.Array

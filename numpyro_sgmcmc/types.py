@@ -17,10 +17,18 @@ class Plate(NamedTuple):
 
 
 class Minibatch(NamedTuple):
-    """The rows of an evaluation, and a key for models whose density is random."""
+    """What an evaluation is made of, besides the position.
+
+    Attributes:
+        indices: the rows.
+        key: a key for models whose density is random, or None.
+        age: how many transitions ago the position was needed at which the gradient is taken, ();
+            None if gradients are never old.
+    """
 
     indices: Indices
     key: jax.Array | None = None
+    age: jax.Array | None = None
 
 
 StochasticPotential: TypeAlias = Callable[[jax.Array, Minibatch], jax.Array]

@@ -23,12 +23,18 @@ class AbstractDynamics(ABC):
             distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
         has_friction: whether `friction` is a parameter of these dynamics.
         friction: D, in 1 / time; None if it has not been chosen or does not exist.
+        takes_compensation: whether `compensation` is a parameter of these dynamics.
+        compensation: c, friction per unit of step size, in 1 / time^2, scalar or (d,): the momentum
+            is damped with D + h c, but the noise stays that of D. This balances the negative
+            friction of gradients that are some transitions old. None is zero.
     """
 
     has_momentum: ClassVar[bool] = False
     bias_powers: ClassVar[tuple[int, int]] = (1, 2)
     has_friction: ClassVar[bool] = False
     friction: Any = None
+    takes_compensation: ClassVar[bool] = False
+    compensation: Any = None
 
     @property
     def order(self) -> int:

@@ -34,11 +34,15 @@ class Hamiltonian(AbstractDynamics):
 
     Args:
         friction: D, in 1 / time. None lets the kernel choose.
+        compensation: c, friction per unit of step size, in 1 / time^2, scalar or (d,): D + h c
+            replaces D in the factor 1 - D h, and the noise is unchanged. None is zero.
     """
 
     friction: Any = None
+    compensation: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
+    takes_compensation: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (2, 3)
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
@@ -54,7 +58,7 @@ class Hamiltonian(AbstractDynamics):
     ) -> tuple[jax.Array, jax.Array]:
         """Return h p with the new momentum p, and p."""
         kick = -step_size * gradient + jnp.sqrt(2.0 * self.friction) * increment
-        momentum = (1.0 - self.friction * step_size) * aux + kick
+        momentum = (1.0 - total_friction(self, step_size) * step_size) * aux + kick
         return step_size * momentum, momentum
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
@@ -78,6 +82,13 @@ class Hamiltonian(AbstractDynamics):
 def equilibrium_momentum(key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
     """Return a momentum ~ N(0, T I) of the position's shape and dtype."""
     return sqrt(temperature) * random.normal(key, position.shape, position.dtype)
+
+
+def total_friction(dynamics: AbstractDynamics, step_size: jax.Array) -> Any:
+    """Return D + h c, the friction that damps the momentum."""
+    if dynamics.compensation is None:
+        return dynamics.friction
+    return dynamics.friction + step_size * dynamics.compensation
 
 
 def mean_square(momentum: jax.Array) -> jax.Array:

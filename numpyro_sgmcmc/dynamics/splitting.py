@@ -11,6 +11,7 @@ from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import (
     equilibrium_momentum,
     mean_square,
+    total_friction,
     underdamped_relaxation,
 )
 
@@ -39,11 +40,15 @@ class Splitting(AbstractDynamics):
 
     Args:
         friction: D, in 1 / time. None lets the kernel choose.
+        compensation: c, friction per unit of step size, in 1 / time^2, scalar or (d,): D + h c
+            replaces D where the momentum is damped, and the noise is unchanged. None is zero.
     """
 
     friction: Any = None
+    compensation: Any = None
     has_momentum: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
+    takes_compensation: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # A palindrome of exact flows: even powers.
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> jax.Array:
@@ -58,7 +63,7 @@ class Splitting(AbstractDynamics):
         self, aux: jax.Array, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """Return both drifts (h / 2) (p_old + p_new), and p_new."""
-        damp = jnp.exp(-0.5 * self.friction * step_size)
+        damp = jnp.exp(-0.5 * total_friction(self, step_size) * step_size)
         kick = -step_size * gradient + jnp.sqrt(2.0 * self.friction) * increment
         momentum = damp * (damp * aux + kick)
         return 0.5 * step_size * (aux + momentum), momentum

@@ -35,6 +35,8 @@ class AbstractGradient(ABC):
             This has no effect without a subsampled plate, and is wrong for random densities.
         has_constant_state: whether the state never changes, so that walkers can share it. For other
             estimators the warm-up runs its walkers with `FixedPoint`.
+        can_be_remote: whether an estimate needs no more than a position, a minibatch and a state
+            that is the same between renewals, so that it may be computed elsewhere, and late.
         gradients_per_step: number of minibatch gradients that one `estimate` computes.
         anchor: the user's anchor (unconstrained values by site name), or None.
     """
@@ -42,6 +44,7 @@ class AbstractGradient(ABC):
     needs_anchor: ClassVar[bool] = False
     is_control_variate: ClassVar[bool] = False
     has_constant_state: ClassVar[bool] = False
+    can_be_remote: ClassVar[bool] = False
     gradients_per_step: ClassVar[int] = 1
     anchor: dict[str, Any] | None = None
 

@@ -32,6 +32,7 @@ class FixedPoint(AbstractGradient):
     needs_anchor: ClassVar[bool] = True
     is_control_variate: ClassVar[bool] = True
     has_constant_state: ClassVar[bool] = True
+    can_be_remote: ClassVar[bool] = True
     gradients_per_step: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ class Plain(AbstractGradient):
     """
 
     has_constant_state: ClassVar[bool] = True
+    can_be_remote: ClassVar[bool] = True
 
     def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> tuple[()]:
         """Return no state."""

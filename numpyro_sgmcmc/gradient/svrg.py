@@ -37,6 +37,7 @@ class SVRG(AbstractGradient):
 
     period: int | None = None
     is_control_variate: ClassVar[bool] = True
+    can_be_remote: ClassVar[bool] = True
     gradients_per_step: ClassVar[int] = 2
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGHMCSplit
 from numpyro_sgmcmc.kernels.sgld import SGLD, SGLDFP
 from numpyro_sgmcmc.kernels.sgmcmc import SGMCMC
 from numpyro_sgmcmc.kernels.sgnht import SGNHT
+from numpyro_sgmcmc.kernels.stale_gradient import StaleGradient
 from numpyro_sgmcmc.kernels.variance_reduced import SAGALD, SVRGLD
 
 __all__ = [
@@ -29,5 +30,6 @@ __all__ = [
     "NumPyroKernel",
     "RichardsonRomberg",
     "SGHMCSplit",
+    "StaleGradient",
     "walker_coefficients",
 ]

@@ -26,7 +26,14 @@ from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.model.handlers import resized
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.preparation import Options, Target
-from numpyro_sgmcmc.state import SGMCMCState, with_new_key, with_own_key
+from numpyro_sgmcmc.staleness import age_of
+from numpyro_sgmcmc.state import (
+    SGMCMCState,
+    gradient_state,
+    with_gradient_state,
+    with_new_key,
+    with_own_key,
+)
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker, keep_if
 
@@ -153,7 +160,7 @@ class AbstractKernel(NumPyroKernel, ABC):
             new.model = resized(new.model, counts)
         return new
 
-    def _first(self, state: SGMCMCState, target: Target) -> SGMCMCState:
+    def _first(self, state: SGMCMCState, target: Target) -> Any:
         return state
 
     def _renewed(
@@ -164,31 +171,35 @@ class AbstractKernel(NumPyroKernel, ABC):
 
     def _advance(
         self,
-        state: SGMCMCState,
+        state: Any,
         structure: Structure,
         args: tuple,
         kwargs: dict,
         chosen: Iteration | None,
-    ) -> SGMCMCState:
+    ) -> Any:
         options = self._options
         stepper = stepper_of(options, structure, args, kwargs, state.tuned)
         position = structure.ravel(state.z)
-        walker = start = Walker(position, state.aux, state.gradient, state.preconditioner)
+        walker = start = Walker(position, state.aux, gradient_state(state), state.preconditioner)
         state = with_new_key(state)
         state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
+        if stepper.delay is not None:
+            state = state._replace(staleness=jnp.zeros_like(state.staleness))
         before, steps = chosen or fixed(options, state.i)
         body = partial(_transition, stepper, before)
         state, walker = repeated(steps, body, (state, walker))
         unravel = structure.unravel
         sound = structure.can_be_constrained(unravel(walker.position), args, kwargs)
         walker = keep_if(sound, walker, start)
+        state = with_gradient_state(state, walker.gradient)
         state = state._replace(diverging=state.diverging | ~sound)
+        if stepper.delay is not None:
+            state = state._replace(staleness=state.staleness / steps)
         return with_own_key(
             state._replace(
                 i=state.i + 1,
                 z=unravel(walker.position),
                 aux=walker.aux,
-                gradient=walker.gradient,
                 preconditioner=walker.preconditioner,
                 num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
                 kinetic_temperature=options.dynamics.kinetic_temperature(walker.aux),
@@ -197,14 +208,17 @@ class AbstractKernel(NumPyroKernel, ABC):
 
 
 def _transition(
-    stepper: Stepper, before: jax.Array, s: Any, carry: tuple[SGMCMCState, Walker]
-) -> tuple[SGMCMCState, Walker]:
+    stepper: Stepper, before: jax.Array, s: Any, carry: tuple[Any, Walker]
+) -> tuple[Any, Walker]:
     state, walker = carry
     count = before + s
     key, key_noise, key_batch = random.split(state.rng_key, 3)
     step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
     minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
     increment = stepper.increment(key_noise, walker.position, step_size)
+    if minibatch.age is not None:
+        age = age_of(minibatch, walker.gradient.past)
+        state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
     moved = stepper.step(walker, minibatch, increment, step_size)
     state = state._replace(
         rng_key=key,

@@ -43,6 +43,11 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
 
     def __init__(self, kernel: AbstractKernel, levels: int = 2) -> None:
         self.kernel = check_instance("kernel", kernel, AbstractKernel, "SGLD(model, step_size)")
+        if kernel.options.staleness is not None:
+            raise TypeError(
+                "Expected a kernel with fresh gradients; got a StaleGradient, whose ages are"
+                " different times at different step sizes. Use StaleGradient alone, with a remedy."
+            )
         if levels not in (2, 3):
             raise ValueError(
                 f"Expected `levels` to be 2 (steps h and h / 2) or 3 (h, h / 2 and h / 4); got"

@@ -7,6 +7,7 @@ from numpyro_sgmcmc.cpu.slices import by_slices
 from numpyro_sgmcmc.kernels.constants import warn_about_constants
 from numpyro_sgmcmc.model import Structure, stochastic_potential
 from numpyro_sgmcmc.preparation import Options
+from numpyro_sgmcmc.staleness import CurvatureRemedy, FrictionRemedy, StaleEstimate
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition
@@ -17,16 +18,23 @@ def stepper_of(
 ) -> Stepper:
     """Return the stepper of one chain's transitions."""
     warn_about_constants(args, kwargs)
-    dynamics = options.dynamics.with_friction(tuned.friction)
+    dynamics, gradient = options.dynamics.with_friction(tuned.friction), tuned.gradient
+    delay = None
+    if options.staleness is not None:
+        delay, remedy = options.staleness.delay, tuned.remedy
+        gradient = StaleEstimate(gradient, remedy if isinstance(remedy, CurvatureRemedy) else None)
+        if isinstance(remedy, FrictionRemedy):
+            dynamics = remedy.damped(dynamics)
     potential = stochastic_potential(structure, args, kwargs)
     return Stepper(
         potential=by_slices(potential) if options.minibatch.is_contiguous else potential,
-        transition=Transition(dynamics, tuned.gradient, tuned.preconditioner, tuned.correction),
+        transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
         scheme=options.minibatch,
         plates=structure.plates,
         is_random=structure.is_random,
         temperature=options.temperature,
         step_size=_step_size(options, tuned),
+        delay=delay,
     )
 
 

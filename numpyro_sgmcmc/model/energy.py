@@ -19,7 +19,7 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
     args, kwargs = as_jax_arrays(args, kwargs)
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
-        model = with_minibatch(structure.model, structure.fixed, *minibatch)
+        model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
         return jnp.asarray(potential_energy(model, args, kwargs, structure.unravel(position)))
 
     return potential
@@ -29,6 +29,6 @@ def log_densities(
     structure: Structure, args: tuple, kwargs: dict, position: jax.Array, minibatch: Minibatch
 ) -> dict[str, jax.Array]:
     """Return the log density of each site at a position, to find those that are not finite."""
-    model = with_minibatch(structure.model, structure.fixed, *minibatch)
+    model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
     constrained = structure.constrain(structure.unravel(position), args, kwargs)
     return compute_log_probs(model, args, kwargs, constrained)[0]

@@ -36,7 +36,7 @@ def of_observations(
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     draw = structure.constrain(structure.unravel(position), args, kwargs)
-    model = with_minibatch(structure.model, structure.fixed, *minibatch)
+    model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
     trace = handlers.trace(handlers.substitute(model, data=draw)).get_trace(*args, **kwargs)
     found = {}
     for name in structure.observed:

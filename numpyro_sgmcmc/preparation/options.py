@@ -9,6 +9,7 @@ from numpyro_sgmcmc.gradient import AbstractGradient, FixedPoint, Plain
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.staleness import Staleness
 
 
 @final
@@ -28,6 +29,7 @@ class Options:
         num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
         max_num_steps: the largest number that the warm-up may choose.
         init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
+        staleness: how old gradients are, and the remedy; None if they are never old.
     """
 
     dynamics: AbstractDynamics
@@ -41,6 +43,7 @@ class Options:
     num_steps: int | None
     max_num_steps: int
     init_strategy: Callable
+    staleness: Staleness | None = None
 
     @property
     def anchor(self) -> dict[str, Any] | None:

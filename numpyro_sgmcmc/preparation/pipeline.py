@@ -6,7 +6,8 @@ Each stage takes and returns immutable values:
 2. `locate` returns a Gaussian approximation of the posterior, and an anchor.
 3. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
    settings. If the user gave a step size, `complete` chooses what is left instead.
-4. `first_states` returns the first state of each chain.
+4. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
+5. `first_states` returns the first state of each chain.
 """
 
 import jax
@@ -22,6 +23,7 @@ from numpyro_sgmcmc.preparation.pace import pace_of
 from numpyro_sgmcmc.preparation.params import check_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.stale import with_staleness
 from numpyro_sgmcmc.preparation.start import find_start
 from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
 from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
@@ -50,13 +52,16 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
             start = None
             if needs_start(options, gradients[0]):
                 start = find_start(target, key_start, options.init_strategy, request)
-            return complete(target, key_mode, key_tune, options, gradients[0], start)
+            given = complete(target, key_mode, key_tune, options, gradients[0], start)
+            return with_staleness(given, options, target.structure.dimension, request.num_warmup)
         compile_ahead(target, options, request, tag)
         start = None
         if options.anchor is None:
             start = find_start(target, key_start, options.init_strategy, request)
         located = locate.locate(target, key_mode, start, options.anchor)
         prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
+        assert prepared.adaptation is not None
+        prepared = with_staleness(prepared, options, target.structure.dimension, request.num_warmup)
         assert prepared.adaptation is not None
         warn_about_mixing(prepared.adaptation, target.structure, options, request.num_warmup)
         return prepared

@@ -11,6 +11,7 @@ import numpy as np
 from jax.random import key_impl
 
 import numpyro_sgmcmc
+from numpyro_sgmcmc.kernels import StaleGradient
 from numpyro_sgmcmc.running import Run
 
 PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
@@ -33,6 +34,7 @@ def run_attributes(run: Run) -> dict[str, Any]:
         "kernel": type(kernel).__name__,
         **_parts(run),
         **_extrapolation(run),
+        **_staleness(run),
         "temperature": options.temperature,
         **_pace(run),
         "subsample": ", ".join(f"{n}: {p.subsample_size} of {p.size}" for n, p in plates) or "none",
@@ -51,6 +53,20 @@ def _extrapolation(run: Run) -> dict[str, Any]:
     return {
         "levels": run.kernel.levels,
         "extrapolation": ", ".join(f"{factor:.17g}" for factor in run.coefficients),
+    }
+
+
+def _staleness(run: Run) -> dict[str, Any]:
+    """Return the law of the ages of gradients, their mean, and the remedy in force."""
+    staleness, kernel = run.options.staleness, run.kernel
+    if staleness is None or not isinstance(kernel, StaleGradient):
+        return {}
+    remedy = run.tuned.remedy
+    return {
+        "stale_kernel": type(kernel.kernel).__name__,
+        "delay": in_words(staleness.delay),
+        "mean_delay": staleness.delay.mean,
+        "remedy": "none" if remedy is None else remedy.name,
     }
 
 

@@ -148,6 +148,12 @@ def _check_kernel(kernel: Any) -> None:
             " result: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
         )
     check_instance("kernel", kernel, AbstractKernel, "SGLD(model) or SGHMCSplit(model)")
+    if kernel.options.staleness is not None:
+        raise TypeError(
+            "Expected a kernel with fresh gradients; got a StaleGradient. Tune the kernel inside"
+            " and wrap the result: StaleGradient(tune(SGHMCSplit(model), ...).kernel, delay). Then"
+            " compare the verdicts of smaller step sizes."
+        )
     if kernel.options.step_size is not None and not kernel.options.has_constant_step_size:
         raise TypeError(
             "Expected a kernel with a constant step size, or None; got one with a schedule. Tune"

@@ -2,6 +2,7 @@
 
 from numpyro_sgmcmc.state.data import DataTag, is_made_for, tag_of
 from numpyro_sgmcmc.state.keys import GivenKeys, given_to_init, with_new_key, with_own_key
+from numpyro_sgmcmc.state.stale import StaleGradientState, gradient_state, with_gradient_state
 from numpyro_sgmcmc.state.states import Companion, RichardsonRombergState, SGMCMCState
 from numpyro_sgmcmc.state.tuned import Pace, Tuned
 
@@ -12,10 +13,13 @@ __all__ = [
     "Pace",
     "RichardsonRombergState",
     "SGMCMCState",
+    "StaleGradientState",
     "Tuned",
     "given_to_init",
+    "gradient_state",
     "is_made_for",
     "tag_of",
+    "with_gradient_state",
     "with_new_key",
     "with_own_key",
 ]

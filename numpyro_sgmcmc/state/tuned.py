@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.staleness import AbstractRemedy
 
 
 class Pace(NamedTuple):
@@ -45,6 +46,7 @@ class Tuned(NamedTuple):
         gradient: the gradient estimator, without its anchor, which is part of the walker's state.
         correction: the noise correction, or None.
         pace: numbers of transitions in an iteration; None if the user's options fix it.
+        remedy: the remedy against the bias of stale gradients, or None.
     """
 
     step_size: jax.Array | None
@@ -53,3 +55,4 @@ class Tuned(NamedTuple):
     gradient: AbstractGradient
     correction: AbstractCorrection | None = None
     pace: Pace | None = None
+    remedy: AbstractRemedy | None = None

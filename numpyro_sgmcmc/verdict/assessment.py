@@ -31,6 +31,7 @@ class Cause(Enum):
 
     DIVERGENCE = "divergence"
     UNMIXED = "unmixed"
+    STALENESS = "staleness"
     NOISE = "noise"
     DISCRETISATION = "discretisation"
     COARSE = "coarse"
@@ -57,6 +58,22 @@ class Worst(NamedTuple):
     lower: float
     upper: float
     standard_error: float
+
+
+class Ages(NamedTuple):
+    """The ages of a run's gradients, and what they do.
+
+    Attributes:
+        mean: in transitions.
+        remedy: the remedy in force, or None.
+        site: where the error is largest.
+        error: relative error of that site's standard deviation, predicted.
+    """
+
+    mean: float
+    remedy: str | None
+    site: str
+    error: float
 
 
 class Evidence(NamedTuple):
@@ -88,6 +105,7 @@ class Evidence(NamedTuple):
         is_extrapolated: whether estimates are extrapolated.
         unchecked: site that cannot be checked and why, None where all can be.
         predictions: how well functions of the draws are known; None where there are none.
+        ages: the ages of gradients; None if they are never old.
     """
 
     diverged: float
@@ -113,6 +131,7 @@ class Evidence(NamedTuple):
     is_extrapolated: bool
     unchecked: tuple[str, str] | None
     predictions: Predictions | None
+    ages: Ages | None = None
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
@@ -126,7 +145,9 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
     if not (ess >= FEW_EFFECTIVE_DRAWS and r_hat <= UNMIXED_R_HAT):
         return Outcome.NOT_KNOWN, [Cause.UNMIXED]
     wrong = []
+    ages = evidence.ages
     for cause, (_, error) in (
+        (Cause.STALENESS, ("", 0.0) if ages is None else ages[2:]),
         (Cause.NOISE, evidence.noise),
         (Cause.DISCRETISATION, evidence.discretisation),
     ):

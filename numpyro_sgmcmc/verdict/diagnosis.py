@@ -30,8 +30,9 @@ class Diagnosis:
             cause and the number to use instead.
         sites: for each latent site, the worst of its entries: `ess_bulk`, `r_hat` (rank-normalised,
             ArviZ's), and relative errors of the standard deviation by gradient noise
-            (`noise_inflation`) and by the step size (`discretisation`), from theory with measured
-            noise and curvature; `sd_error`, measured whatever the cause, and `mean_shift` in
+            (`noise_inflation`), by the step size (`discretisation`) and, if gradients were old, by
+            their ages with the remedy in force (`staleness`), from theory with measured noise and
+            curvature; `sd_error`, measured whatever the cause, and `mean_shift` in
             standard deviations, both on the unconstrained space and of the estimates that the run
             reports: extrapolated ones for Richardson-Romberg. NaN where not known.
         kinetic_temperature: mean of p . p / d over the draws, NaN without momentum.
@@ -118,7 +119,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     return Diagnosis(
         calibrated=outcome is Outcome.CALIBRATED,
         sentence=sentence_of(outcome, causes, evidence),
-        sites=site_table(findings, mixing, site_of),
+        sites=site_table(findings, mixing, site_of, judged.staleness is not None),
         kinetic_temperature=kinetic,
         kinetic_temperature_error=error,
         temperature=judged.temperature,

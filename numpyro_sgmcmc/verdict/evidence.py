@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.preparation import TOLERANCE
-from numpyro_sgmcmc.verdict.assessment import Evidence, largest_sound_step
+from numpyro_sgmcmc.verdict.assessment import Ages, Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import (
     FACTORS,
     as_given,
@@ -47,6 +47,7 @@ def evidence_of(
     if not run.has_independent_noise:  # within an epoch one minibatch's noise undoes another's
         by_noise = np.zeros(dimension)
     by_step = as_sd(findings.predicted.discretisation)
+    by_age = as_sd(findings.predicted.staleness)
     further = np.zeros(len(findings.variance.together.value) - dimension)
     least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
     most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
@@ -66,7 +67,7 @@ def evidence_of(
         factor=factor_needed(
             findings.variance.together,
             findings.mean.together,
-            np.concatenate([by_noise + by_step, further]),
+            np.concatenate([by_noise + by_step + by_age, further]),
             lambda factor: growth_of_points(run, factor),
         ),
         points=most_points(run, FACTORS[-1] * run.weights.size),
@@ -82,16 +83,26 @@ def evidence_of(
         if unchecked is None
         else ("some site" if unchecked[0] is None else name_of(unchecked[0]), unchecked[1]),
         predictions=predictions,
+        ages=_ages(run, by_age, site_of),
     )
 
 
-def site_table(findings: Findings, mixing: dict[str, Convergence], site_of: NameOf) -> pd.DataFrame:
+def _ages(run: FinishedRun, by_age: np.ndarray, site_of: NameOf) -> Ages | None:
+    if run.staleness is None:
+        return None
+    return Ages(run.staleness.delay.mean, run.staleness.remedy, *_worst(by_age, site_of))
+
+
+def site_table(
+    findings: Findings, mixing: dict[str, Convergence], site_of: NameOf, is_stale: bool
+) -> pd.DataFrame:
     """Return for each site the worst of its coordinates."""
     dimension = len(findings.predicted.noise)
     names = np.array([site_of(at) for at in range(dimension)])
     columns: dict[str, Any] = {
         "noise_inflation": as_sd(findings.predicted.noise),
         "discretisation": as_sd(findings.predicted.discretisation),
+        **({"staleness": as_sd(findings.predicted.staleness)} if is_stale else {}),
         "sd_error": as_sd(findings.variance.together.value[:dimension]),
         "mean_shift": findings.mean.together.value[:dimension],
     }

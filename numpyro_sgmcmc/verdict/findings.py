@@ -98,7 +98,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
 
 def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
     nothing = np.full(dimension, np.nan)
-    theory = Predicted(nothing, nothing, np.nan, np.nan, None)
+    theory = Predicted(nothing, nothing, nothing, np.nan, np.nan, None)
     errors = Judged(unknown(dimension), unknown(dimension))
     return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
 

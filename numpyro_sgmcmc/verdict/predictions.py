@@ -32,8 +32,8 @@ class Predictions(NamedTuple):
 
     Attributes:
         table: for each function the worst of its entries: `ess_bulk`, `r_hat`, and the relative
-            errors of its standard deviation that theory predicts, `noise_inflation` and
-            `discretisation`, NaN where not known.
+            errors of its standard deviation that theory predicts, `noise_inflation`,
+            `discretisation` and, if gradients were old, `staleness`, NaN where not known.
         ess: (function, smallest effective sample size).
         r_hat: (function, largest R-hat).
     """
@@ -75,10 +75,10 @@ def predictions_of(
     if not values:
         return None
     mixing = convergence(values, list(values), run.weights, run.is_together)
-    flat = draws.reshape(-1, draws.shape[2])
+    flat, is_stale = draws.reshape(-1, draws.shape[2]), run.staleness is not None
     rows = {
         function: mixing[function]._asdict()
-        | _errors(theory, flat, values[function].reshape(len(flat), -1))
+        | _errors(theory, flat, values[function].reshape(len(flat), -1), is_stale)
         for function in values
     }
     least = min(mixing, key=lambda function: mixing[function].ess_bulk)
@@ -117,7 +117,9 @@ def _each(evaluate: Callable) -> Callable:
     return each
 
 
-def _errors(theory: Predicted, draws: np.ndarray, values: np.ndarray) -> dict[str, float]:
+def _errors(
+    theory: Predicted, draws: np.ndarray, values: np.ndarray, is_stale: bool
+) -> dict[str, float]:
     """Return what theory predicts for the worst entry that is nearly linear in the position.
 
     In high dimension these are bounds, for functions that are linear within a mode.
@@ -131,8 +133,9 @@ def _errors(theory: Predicted, draws: np.ndarray, values: np.ndarray) -> dict[st
         left = np.sum((y - x @ slopes) ** 2, axis=0) * len(x) / max(len(x) - x.shape[1], 1)
         share = 1 - np.divide(left, total, out=np.ones_like(left), where=total > 0)
         errors = tuple(map(_largest, theory.directions.along(slopes.T[share >= LINEAR])))
-    noise, step = (float(as_sd(np.asarray(error))) for error in errors)
-    return {"noise_inflation": noise, "discretisation": step}
+    noise, step, age = (float(as_sd(np.asarray(error))) for error in errors)
+    found = {"noise_inflation": noise, "discretisation": step}
+    return found | {"staleness": age} if is_stale else found
 
 
 def _largest(values: np.ndarray) -> float:

@@ -8,6 +8,7 @@ from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preparation import WALKERS, Target
 from numpyro_sgmcmc.running import Run
+from numpyro_sgmcmc.staleness import Staleness
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.verdict.draws import unconstrained
 
@@ -43,6 +44,7 @@ class FinishedRun(NamedTuple):
         rows: of the longest subsampled plate, 1 without one.
         rows_of_draw: rows of whose gradients a draw is made.
         seconds_of_draw: about what a draw takes, if all chains make as many; None if not known.
+        staleness: how old gradients are, and the remedy; None if they are never old.
     """
 
     target: Target
@@ -58,6 +60,7 @@ class FinishedRun(NamedTuple):
     rows: int
     rows_of_draw: int
     seconds_of_draw: float | None
+    staleness: Staleness | None = None
 
     @property
     def step_size(self) -> float:
@@ -101,6 +104,7 @@ def finished_run(run: Run) -> FinishedRun:
         rows=1 if longest is None else longest.size,
         rows_of_draw=run.num_steps * batch,
         seconds_of_draw=_seconds_of_draw(run),
+        staleness=run.options.staleness,
     )
 
 

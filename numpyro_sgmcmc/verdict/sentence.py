@@ -45,7 +45,15 @@ def _calibrated(evidence: Evidence) -> str:
         f"the worst standard deviation is measured {100 * abs(sd.error):.1f} % off (at most"
         f" {100 * sd.upper:.1f} %), the worst mean {abs(mean.error):.2f} standard deviations (at"
         f" most {mean.upper:.2f}); smallest effective sample size {evidence.ess[1]:,.0f}."
+        f"{_ages(evidence)}"
     )
+
+
+def _ages(evidence: Evidence) -> str:
+    if evidence.ages is None:
+        return ""
+    remedy = "no remedy" if evidence.ages.remedy is None else f"remedy {evidence.ages.remedy!r}"
+    return f" Gradients are {evidence.ages.mean:.1f} transitions old on average ({remedy})."
 
 
 def _predictions(evidence: Evidence) -> str:
@@ -73,6 +81,25 @@ def _divergence(evidence: Evidence) -> str:
     return (
         f"{evidence.diverged:.1%} of iterations diverged. Use"
         f" step_size={evidence.step_size / 4:.2g} (a quarter), or step_size=None."
+    )
+
+
+def _staleness(evidence: Evidence) -> str:
+    ages = evidence.ages
+    assert ages is not None
+    in_force = "without a remedy" if ages.remedy is None else f"with remedy={ages.remedy!r}"
+    if not np.isfinite(ages.error):
+        factor = 4.0
+        what = f"make the chain unstable in a direction of {ages.site!r}"
+    else:
+        factor = max(abs((1 + ages.error) ** 2 - 1) / SD_TOLERANCE, 2.0)
+        what = f"change the standard deviation of {ages.site!r} by {_percent(ages.error)}"
+    remedies = [f"step_size={evidence.step_size / factor:.2g}", "a shorter delay"]
+    if ages.remedy != "curvature":
+        remedies.insert(0, 'remedy="curvature"')
+    return (
+        f"gradients that are {ages.mean:.1f} transitions old on average, {in_force}, {what}. Use"
+        f" {_either(remedies)}."
     )
 
 
@@ -132,8 +159,14 @@ def _theory(evidence: Evidence) -> str:
         return "Theory predicts no number for this kernel and model."
     return (
         f"Theory predicts at most {_percent(abs(noise))} from gradient noise and"
-        f" {_percent(abs(step))} from the step size, for a Gaussian."
+        f" {_percent(abs(step))} from the step size{_from_ages(evidence)}, for a Gaussian."
     )
+
+
+def _from_ages(evidence: Evidence) -> str:
+    if evidence.ages is None:
+        return ""
+    return f", and {_percent(abs(evidence.ages.error))} from old gradients"
 
 
 def _mean(evidence: Evidence) -> str:
@@ -180,6 +213,7 @@ def _imprecise(evidence: Evidence) -> str:
 WORDS: dict[Cause, Callable[[Evidence], str]] = {
     Cause.DIVERGENCE: _divergence,
     Cause.UNMIXED: _short,
+    Cause.STALENESS: _staleness,
     Cause.NOISE: _noise,
     Cause.DISCRETISATION: _discretisation,
     Cause.COARSE: _coarse,

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.preparation import curvatures, measured_noise, point_count
+from numpyro_sgmcmc.stationary import relative_variance
+from numpyro_sgmcmc.verdict.ageing import ageing_of
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
-from numpyro_sgmcmc.verdict.stationary import relative_variance
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE
 
 
@@ -19,16 +20,18 @@ class Directions(NamedTuple):
 
     Attributes:
         roots: columns whose outer products, summed, are the posterior's covariance, (d, m).
-        smooth: reported variance over the exact one without gradient noise, (m,).
+        fresh: reported variance over the exact one with fresh gradients without noise, (m,).
+        smooth: with gradients as old as they are, without noise, (m,).
         noisy: with gradient noise, (m,).
     """
 
     roots: np.ndarray
+    fresh: np.ndarray
     smooth: np.ndarray
     noisy: np.ndarray
 
-    def along(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return relative errors of variances by noise and by the step size, (k,).
+    def along(self, functions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return relative errors of variances by noise, step size and old gradients, (k,).
 
         Args:
             functions: linear functions of the position, (k, d).
@@ -36,8 +39,9 @@ class Directions(NamedTuple):
         exact = (functions @ self.roots) ** 2
         with np.errstate(invalid="ignore"):
             by_noise = exact @ (self.noisy - self.smooth) / exact.sum(1)
-            by_step = exact @ self.smooth / exact.sum(1) - 1
-        return by_noise, by_step
+            by_step = exact @ self.fresh / exact.sum(1) - 1
+            by_age = exact @ (self.smooth - self.fresh) / exact.sum(1)
+        return by_noise, by_step, by_age
 
 
 class Predicted(NamedTuple):
@@ -46,21 +50,23 @@ class Predicted(NamedTuple):
     Attributes:
         noise: by gradient noise.
         discretisation: by the step size.
+        staleness: by gradients that are some transitions old, with the remedy in force.
         largest_noise: largest eigenvalue V of the gradient noise in the preconditioner's
             coordinates.
         curvature: largest curvature there.
         correction: V as a correction, None where there is no noise to measure.
         directions: the same by direction, None in high dimension.
-        bounds: of these errors in any direction, by noise and by the step size; NaN if unknown.
+        bounds: of these errors in any direction, in this order; NaN if unknown.
     """
 
     noise: np.ndarray
     discretisation: np.ndarray
+    staleness: np.ndarray
     largest_noise: float
     curvature: float
     correction: Any
     directions: Directions | None = None
-    bounds: tuple[float, float] = (np.nan, np.nan)
+    bounds: tuple[float, float, float] = (np.nan, np.nan, np.nan)
 
 
 def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
@@ -71,7 +77,7 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
     linear: Any = run.tuned.preconditioner
     unknown = np.full(flat.shape[1], np.nan)
     if not linear.is_constant:
-        return Predicted(unknown, unknown, np.nan, np.nan, None)
+        return Predicted(unknown, unknown, unknown, np.nan, np.nan, None)
     noise: Any = None
     if run.has_gradient_noise:
         # As many as in the warm-up, whose compiled program then serves here.
@@ -83,24 +89,27 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
         points = jnp.asarray(flat[spread(len(flat), DRAWS_FOR_CURVATURE)], dtype)
         stiffest = _largest_curvature(run, linear, points, key_curvature)
         heating = _heating(run, largest)
-        bounds = heating, _stiffest_error(run, stiffest)
-        by_noise = np.full(flat.shape[1], heating)
-        return Predicted(by_noise, unknown, largest, stiffest, correction, bounds=bounds)
+        by_step, by_age = _stiffest_errors(run, stiffest)
+        bounds = heating, by_step, by_age
+        each = np.full(flat.shape[1], heating), unknown, np.full(flat.shape[1], by_age)
+        return Predicted(*each, largest, stiffest, correction, bounds=bounds)
     s = np.asarray(jax.vmap(linear.apply)(jnp.eye(flat.shape[1], dtype=dtype)), np.float64).T
     curvature, axes = np.linalg.eigh(s.T @ fields.curvature() @ s * run.temperature)
     curvature = np.maximum(curvature, 1e-12 * curvature[-1])
-    smooth, noisy = _relative_variances(run, curvature, axes, correction)
-    directions = Directions(s @ axes / np.sqrt(curvature), smooth, noisy)
+    variances = _relative_variances(run, curvature, axes, correction)
+    directions = Directions(s @ axes / np.sqrt(curvature), *variances)
     errors = directions.along(np.eye(len(s)))
     return Predicted(*errors, largest, float(curvature[-1]), correction, directions)
 
 
 def _relative_variances(
     run: FinishedRun, curvature: np.ndarray, axes: np.ndarray, noise: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the reported variances over the exact ones, (d,), without gradient noise and with.
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the reported variances over the exact ones, (d,).
 
-    Infinite in the directions in which some walker's recursion does not settle.
+    The first are for fresh gradients without noise, the second for gradients as old as they are,
+    the third with noise as well. Infinite in the directions in which some walker's recursion does
+    not settle.
     """
     silence = np.zeros_like(curvature)
     v = silence if noise is None else noise.along(axes) / run.temperature
@@ -115,7 +124,13 @@ def _relative_variances(
         with np.errstate(invalid="ignore"):
             smooth = np.where(settles, smooth + c * one, np.inf)
             noisy = np.where(settles, noisy + c * other, np.inf)
-    return smooth, noisy
+    ageing = ageing_of(run, curvature, axes)
+    if ageing is None:
+        return smooth, smooth, noisy
+    # Kernels with old gradients have one walker.
+    h = run.step_size
+    aged = relative_variance(dynamics, h, curvature, silence, silence, ageing)
+    return smooth, aged, relative_variance(dynamics, h, curvature, v, known, ageing)
 
 
 def _heating(run: FinishedRun, largest: float) -> float:
@@ -126,18 +141,23 @@ def _heating(run: FinishedRun, largest: float) -> float:
     return sum(w.coefficient * float(run.dynamics.heating(noise, w.step_size)) for w in run.walkers)
 
 
-def _stiffest_error(run: FinishedRun, curvature: float) -> float:
-    """Return the relative error of the variance in the direction of the largest curvature."""
+def _stiffest_errors(run: FinishedRun, curvature: float) -> tuple[float, float]:
+    """Return the relative errors of the variance in the direction of the largest curvature.
+
+    The first is by the step size, the second by old gradients.
+    """
     nothing, stiffest = np.zeros(1), np.array([curvature])
     dynamics = run.dynamics.linearised()
-    return (
-        sum(
-            w.coefficient
-            * float(relative_variance(dynamics, w.step_size, stiffest, nothing, nothing)[0])
-            for w in run.walkers
-        )
-        - 1
+    fresh = sum(
+        w.coefficient
+        * float(relative_variance(dynamics, w.step_size, stiffest, nothing, nothing)[0])
+        for w in run.walkers
     )
+    ageing = ageing_of(run, stiffest, None)
+    if ageing is None:
+        return fresh - 1, 0.0
+    old = relative_variance(dynamics, run.step_size, stiffest, nothing, nothing, ageing)
+    return fresh - 1, float(old[0]) - fresh
 
 
 def _largest_curvature(run: FinishedRun, linear: Any, points: jax.Array, key: jax.Array) -> float:

@@ -20,8 +20,8 @@ from numpyro_sgmcmc import (
     to_inference_data,
 )
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
-from numpyro_sgmcmc.verdict.stationary import relative_variance
 from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance

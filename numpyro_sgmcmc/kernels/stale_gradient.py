@@ -1,0 +1,190 @@
+"""A kernel whose gradients are some transitions old."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal, final
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.checks import check_instance
+from numpyro_sgmcmc.kernels.base import AbstractKernel
+from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Dense, Diagonal
+from numpyro_sgmcmc.preparation import Options, Target
+from numpyro_sgmcmc.staleness import (
+    AbstractDelay,
+    GeometricDelay,
+    Staleness,
+    UniformDelay,
+    delay_of,
+    no_past,
+)
+from numpyro_sgmcmc.state import SGMCMCState, StaleGradientState
+
+
+@final
+class StaleGradient(AbstractKernel):
+    """A kernel whose gradients are taken at points of its past (Chen et al. 2016).
+
+    This is what a server does whose workers compute gradients while it moves on, without workers
+    and bit-reproducibly. With q_l the point at which transition l needs its gradient (z_l, or
+    z_l + h p / 2 for splitting), k_l the age of the gradient that arrives, and S_l its minibatch,
+
+        g_l = grad U_{S_l}(q_{l - k_l}),    then the kernel's own update with g_l;
+
+    l - k_l < 0 stands for the first point. Any estimator whose state is constant between renewals
+    can take the place of grad U_S. With age 0 the draws are those of the kernel, bit by bit.
+
+    Bias. To first order in h a force of age k is that of a position k h p earlier: it drives the
+    momentum with k h lambda along a direction of curvature lambda, which is negative friction. On a
+    Gaussian with friction D and mean age a the relative error of the variance is
+
+        a h lambda / (D - a h lambda)    (Langevin dynamics: a h lambda),
+
+    of first order in h whatever the order of the kernel and the law of the ages, and the chain is
+    unstable from about a h lambda = D on. The dynamics do not see the position, so that neither
+    this nor a remedy changes them.
+
+    Remedies, in the preconditioner's coordinates y with z = S y:
+
+    - `remedy="friction"`: the momentum is damped with D + a h lambda, and the noise stays that of
+      D. lambda is the diagonal of S' H S, so each direction has its own friction. After a warm-up,
+      S makes it about 1, and smaller where the warm-up slowed down directions of much noise. It
+      needs dynamics with a constant friction. The bias of first order cancels.
+    - `remedy="curvature"`: g_l + H (q_l - q_{l - k_l}) replaces g_l. On a Gaussian with the true H
+      the gradient is exact, with its noise, so that ages have no effect. Otherwise the bias of
+      first order is that of the part H_U - H of the true curvature H_U, as above with
+      lambda - c for lambda, and the force's error is of second order in the distance moved.
+
+    H is `curvature`, else the inverse covariance of the warm-up's approximation, else (S S')^-1 of
+    a given preconditioner. Remedies are ours.
+
+    If the warm-up chooses the step size, it runs with fresh gradients, and h is then reduced until
+    the ages change the variance of a Gaussian by 5 % at most. With a given step size `diagnose`
+    tells what the ages do. `adaptation`, the attributes of the results and the verdict name the
+    remedy, and the mean age of a draw's gradients is its statistic `staleness`.
+
+    Symbols of the paper: tau_l is k_l and tau its bound `max_staleness`; h_l, A and B of its
+    algorithm 1 (SGHMC) are h, D and D. Its theorems bound the bias by a term of order tau h.
+
+    References:
+        Chen, Ding, Li, Zhang and Carin 2016, "Stochastic Gradient MCMC with Stale Gradients",
+        https://arxiv.org/abs/1610.06664
+
+    Args:
+        kernel: a kernel of one walker, such as `SGHMCSplit(model)`. Its gradient estimator is
+            `Plain()`, `FixedPoint()` or `SVRG()`, and its preconditioner is constant.
+        delay: the age of gradients in transitions: an integer, `UniformDelay(largest)`,
+            `GeometricDelay(average, largest)`, or a function from the transition count (0, 1, ...;
+            the warm-up counts), a scalar integer array, to an integer.
+        max_staleness: largest age, and number of earlier points that a chain keeps, d numbers each.
+            A function needs it; None is that of the delay.
+        remedy: "friction", "curvature", or None for none.
+        curvature: H, an estimate of the Hessian of U on the unconstrained space: positive definite
+            (d, d), or its diagonal (d,), in the order of the flat position (sites by name). None
+            takes the one described above.
+
+    Raises:
+        TypeError: if an argument has the wrong type, the kernel's gradient or preconditioner
+            follows the walker, or its dynamics have no constant friction for "friction".
+        ValueError: if a bound is missing or exceeded, `remedy` is unknown, or `curvature` is not
+            positive definite or has no remedy. On `init`, if `curvature` does not fit the model, or
+            a remedy's curvature is not known.
+    """
+
+    def __init__(
+        self,
+        kernel: AbstractKernel,
+        delay: int | UniformDelay | GeometricDelay | Callable[[Any], Any],
+        *,
+        max_staleness: int | None = None,
+        remedy: Literal["friction", "curvature"] | None = None,
+        curvature: Any = None,
+    ) -> None:
+        self.kernel = _checked(kernel)
+        self.model = kernel.model
+        _check_remedy(remedy, curvature, kernel.options)
+        law: AbstractDelay = delay_of(delay, max_staleness)
+        whiten = None if curvature is None else _whitening(curvature)
+        self._options = replace(kernel.options, staleness=Staleness(law, remedy, whiten))
+
+    @property
+    def default_fields(self) -> tuple[str, ...]:
+        """Fields of the state that `MCMC` always collects."""
+        return (*super().default_fields, "staleness")
+
+    def _first(self, state: SGMCMCState, target: Target) -> StaleGradientState:
+        structure, chains = target.structure, state.i.shape
+        staleness = self._options.staleness
+        assert staleness is not None
+        position = jax.eval_shape(structure.ravel, structure.prototype)
+        past = no_past(jnp.zeros(position.shape, position.dtype), staleness.delay.largest)
+        past = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*chains, *leaf.shape)), past)
+        return StaleGradientState(
+            **state._asdict(), past=past, staleness=jnp.zeros_like(state.weight)
+        )
+
+
+def _checked(kernel: Any) -> AbstractKernel:
+    check_instance("kernel", kernel, AbstractKernel, "SGHMCSplit(model)")
+    options = kernel.options
+    if options.staleness is not None:
+        raise TypeError(
+            "Expected a kernel with fresh gradients; got a StaleGradient. Add up the delays."
+        )
+    gradient, preconditioner = options.gradient, options.preconditioner
+    if gradient is not None and not gradient.can_be_remote:
+        raise TypeError(
+            "Expected a gradient estimator that needs no more than a position and a minibatch; got"
+            f" {type(gradient).__name__}, whose state changes with every estimate, so that it"
+            " cannot be computed elsewhere while the walker moves on. Use Plain(), FixedPoint() or"
+            " SVRG()."
+        )
+    if preconditioner is not None and not preconditioner.is_constant:
+        raise TypeError(
+            "Expected a constant preconditioner with stale gradients; got"
+            f" {type(preconditioner).__name__}, which follows the gradients at the walker's own"
+            " positions. Use Diagonal(scale) or Dense(factor)."
+        )
+    return kernel
+
+
+def _check_remedy(remedy: Any, curvature: Any, options: Options) -> None:
+    if remedy not in (None, "friction", "curvature"):
+        raise ValueError(
+            f'Expected `remedy` to be "friction", "curvature" or None; got {remedy!r}.'
+        )
+    if curvature is not None and remedy is None:
+        raise ValueError(
+            'Expected a remedy that uses `curvature`; got remedy=None. Pass remedy="curvature", or'
+            " leave `curvature` out."
+        )
+    if remedy == "friction" and not options.dynamics.takes_compensation:
+        name = type(options.dynamics).__name__
+        raise TypeError(
+            'Expected dynamics with a constant friction for remedy="friction"; got'
+            f' {name}. Use remedy="curvature", SGHMC or SGHMCSplit.'
+        )
+
+
+def _whitening(curvature: Any) -> AbstractLinearMap:
+    """Return W with H = W' W."""
+    given = np.asarray(curvature, np.float64)
+    if given.ndim not in (1, 2) or given.shape[0] != given.shape[-1]:
+        raise ValueError(f"Expected `curvature` of shape (d,) or (d, d); got {given.shape}.")
+    remedy = "Pass the Hessian of the potential, -log density, or its diagonal."
+    if not np.all(np.isfinite(given)):
+        raise ValueError(f"Expected `curvature` to be finite; got non-finite entries. {remedy}")
+    if given.ndim == 1:
+        if not np.all(given > 0):
+            raise ValueError(f"Expected `curvature` to be positive; got {given.min()}. {remedy}")
+        return Diagonal(jnp.asarray(np.sqrt(given)))
+    values, axes = np.linalg.eigh((given + given.T) / 2)
+    symmetric = np.allclose(given, given.T, rtol=1e-4, atol=1e-6 * np.abs(given).max())
+    if not (symmetric and values[0] > 0):
+        raise ValueError(
+            "Expected `curvature` to be symmetric and positive definite; its smallest eigenvalue is"
+            f" {values[0]:.3g}. {remedy}"
+        )
+    return Dense(jnp.asarray(np.sqrt(values)[:, None] * axes.T))
