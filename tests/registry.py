@@ -17,6 +17,7 @@ from numpyro_sgmcmc import (
     Hamiltonian,
     RichardsonRomberg,
     SGHMCSplit,
+    StaleGradient,
     UniformMinibatch,
 )
 
@@ -25,7 +26,7 @@ class Entry(NamedTuple):
     """A kernel's constructor, and what an oracle must know of it.
 
     `is_linear`: `tests/oracles/recursion.py` gives its distribution on a linear-Gaussian model;
-    other kernels have oracles of their own.
+    other kernels have oracles of their own. `age`: of the gradients, in transitions.
     """
 
     build: Callable[..., Any]
@@ -34,6 +35,7 @@ class Entry(NamedTuple):
     pair: bool = False
     replace: bool = True
     is_linear: bool = True
+    age: int = 0
 
 
 def _sgld(model, h, friction, anchor, **options):
@@ -81,6 +83,10 @@ def _sgrrhmc(model, h, friction, anchor, **options):
     return SGRRHMC(model, h, friction=friction, **options)
 
 
+def _stale_split(model, h, friction, anchor, **options):
+    return StaleGradient(SGHMCSplit(model, h, friction=friction, **options), 1)
+
+
 def _pair_sgldfp(model, h, friction, anchor, **options):
     return RichardsonRomberg(SGLDFP(model, h, anchor=anchor, **options))
 
@@ -99,6 +105,7 @@ KERNELS = {
     "SGNHT": Entry(_sgnht, "thermostat", is_linear=False),
     "SVRGLD": Entry(_svrgld, "langevin", is_linear=False),
     "SAGALD": Entry(_sagald, "langevin", is_linear=False),
+    "StaleGradient(SGHMCSplit)": Entry(_stale_split, "late splitting", is_linear=False, age=1),
     "SGRRLD": Entry(_sgrrld, "langevin", pair=True),
     "SGRRHMC": Entry(_sgrrhmc, "hamiltonian", pair=True),
     "RichardsonRomberg(SGLDFP)": Entry(_pair_sgldfp, "langevin", fixed_point=True, pair=True),

@@ -14,8 +14,8 @@ def exact_errors(
     """Return bias and MSE of the average of theta^2 after 1, ..., count steps.
 
     x_{k+1} = x_k - h lambda x_{k - tau} + w_k about the mean, with x_j = x_0 for j < 0. So x_k is
-    r_k x_0 plus the impulse response g applied to w, whose variance is 2 h, and h^2 V more once
-    minibatches arrive; theta^2 has the covariances of `finite_time`.
+    r_k x_0 plus the impulse response g applied to w, whose variance is 2 h + h^2 V; theta^2 has the
+    covariances of `finite_time`.
     """
     post = setting()
     pull = h / post.variance
@@ -30,8 +30,7 @@ def exact_errors(
     squares, total = np.zeros(count), np.zeros(count)
     for lag in range(count):
         summed = np.cumsum(impulse[: count - lag] * impulse[lag:])
-        late = np.concatenate([np.zeros(delay), summed])[: len(summed)]
-        cov = start[: count - lag] * start[lag:] + 2 * h * summed + noise * late
+        cov = start[: count - lag] * start[lag:] + (2 * h + noise) * summed
         if lag == 0:
             squares = np.cumsum(centre**2 + cov)
         between = 2 * cov**2 + 4 * centre[: count - lag] * centre[lag:] * cov

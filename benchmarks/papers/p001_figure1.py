@@ -14,7 +14,6 @@ import numpy as np
 from benchmarks.papers.command import main
 from benchmarks.papers.common import Row, column, mean_and_error, select, worst_score
 from benchmarks.papers.criteria import below, ratio
-from benchmarks.papers.delay import Delayed
 from benchmarks.papers.delay_law import exact_errors
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.gaussian import (
@@ -27,9 +26,9 @@ from benchmarks.papers.gaussian import (
 )
 from benchmarks.papers.gaussian import setting as setting_of_model
 from benchmarks.papers.picture import label, legend, line, panels, points
-from benchmarks.papers.simulate import Runner
+from benchmarks.papers.simulate import Dial, Runner
 from benchmarks.papers.subsets import Subset
-from numpyro_sgmcmc import SGLD, Plain
+from numpyro_sgmcmc import SGLD, StaleGradient
 from tests.oracles import linear
 
 TITLE = "Error against staleness"
@@ -54,12 +53,10 @@ def measure(quick: bool = False) -> list[Row]:
 def _measure(delay: int) -> list[Row]:
     model = partial(linear.model, scale=jnp.ones(1), subsample_size=BATCH)
     args = (jnp.ones((ROWS, 1, 1)), jnp.asarray(data()[:, None], jnp.float32))
-    make = partial(
-        SGLD,
-        model,
-        gradient=Delayed(Plain(), delay),
-        minibatch=Subset(low=25),
-    )
+
+    def make(dial: Dial) -> StaleGradient:
+        return StaleGradient(SGLD(model, dial, minibatch=Subset(low=25)), delay)
+
     h, block = step_size(delay), SHORTEST * delay // BLOCKS
     run = {"start": random_start(CHAINS), "burn_in": 0, "blocks": BLOCKS, "length": block}
     out = Runner(make, args, away_and_square)([h], **run)

@@ -73,7 +73,9 @@ class StaleEstimate(AbstractGradient):
     ) -> tuple[Estimate, StaleState]:
         """Return the estimate from a point as old as the minibatch says, and the next state."""
         past, size = state.past, len(state.past.points)
-        points = past.points.at[past.place].set(position)
+        # A refused step leaves the ring as it is, so that it must not hold what is not finite.
+        sound = jnp.where(jnp.all(jnp.isfinite(position)), position, past.points[past.place - 1])
+        points = past.points.at[past.place].set(sound)
         then = points[(past.place - age_of(minibatch, past)) % size]
         # What the estimator computes must not depend on whether the point is old.
         fresh = minibatch._replace(age=None)

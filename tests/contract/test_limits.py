@@ -10,6 +10,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc.kernels.stepping import stepper_of
+from numpyro_sgmcmc.state import gradient_state
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
 from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
@@ -44,11 +45,20 @@ def _thermostat(gradient, z, aux, h):
     return z + p * h / 2, (p, xi + p @ p / 2 * h / 2)
 
 
+def _late_split(gradient, z, aux, h):
+    p, query = aux
+    new = z + p * h / 2
+    p = np.exp(-FRICTION * h / 2) * p - h * gradient(new if query is None else query)
+    p = np.exp(-FRICTION * h / 2) * p
+    return new + p * h / 2, (p, new)
+
+
 ODE_STEP = {
     "langevin": _descend,
     "hamiltonian": _heavy_ball,
     "splitting": _split,
     "thermostat": _thermostat,
+    "late splitting": _late_split,
 }
 
 
@@ -70,7 +80,7 @@ def test_zero_temperature_and_full_batch_give_the_ode_step(name):
 
     def follow(h, steps):
         z, p = start["theta"], jnp.zeros(2)
-        p = (p, FRICTION) if entry.dynamics == "thermostat" else p
+        p = {"thermostat": (p, FRICTION), "late splitting": (p, None)}.get(entry.dynamics, p)
         for _ in range(steps):
             z, p = ODE_STEP[entry.dynamics](gradient, z, p, h)
         return z
@@ -126,7 +136,7 @@ def test_zero_delay_is_synchronous(name):
     kernel = shared(name)
     state = kernel.init(jax.random.key(0), 0, ANCHOR, data(), {})
     stepper = stepper_of(kernel.options, kernel.structure, data(), {}, state.tuned)
-    walker = Walker(ravel_pytree(state.z)[0], state.aux, state.gradient)
+    walker = Walker(ravel_pytree(state.z)[0], state.aux, gradient_state(state))
     h = jnp.asarray(1e-3)
     transition = stepper.transition
 
