@@ -38,3 +38,26 @@ def exact_errors(
     steps = np.arange(1, count + 1)
     bias = squares / steps - post.target
     return bias, bias**2 + np.cumsum(total) / steps**2
+
+
+def stationary_variances(
+    delay: int, h: float, batch: int | None, count: int
+) -> tuple[float, float, float]:
+    """Return variances from a stationary start: of theta, of averages of theta and of theta^2.
+
+    The averages are over `count` steps. The impulse response g of `exact_errors` gives the
+    stationary autocovariance, sum_k g_k g_{k + lag} times the variance of w.
+    """
+    post = setting()
+    pull = h / post.variance
+    noise = h**2 * float(post.gradient_noise(batch, replace=False).at_mode[0, 0])
+    length = count + int(np.ceil(60 / pull))
+    impulse = np.zeros(length + delay)
+    impulse[delay] = 1.0
+    for k in range(delay, length + delay - 1):
+        impulse[k + 1] = impulse[k] - pull * impulse[k - delay]
+    power = np.abs(np.fft.rfft(impulse[delay:], 2 * length)) ** 2
+    cov = (2 * h + noise) * np.fft.irfft(power)[:count]
+    weights = np.where(np.arange(count) > 0, 2.0, 1.0) * (1 - np.arange(count) / count) / count
+    of_square = 2 * cov**2 + 4 * post.mean**2 * cov
+    return float(cov[0]), float(weights @ cov), float(weights @ of_square)

@@ -25,7 +25,7 @@ NAMED = {
     for name, kernel in PUBLIC.items()
     if inspect.isclass(kernel)
     and issubclass(kernel, kernels.AbstractKernel | kernels.AbstractRichardsonRomberg)
-    and name != "RichardsonRomberg"
+    and name not in ("RichardsonRomberg", "StaleGradient")  # they wrap a kernel with its options
 }
 FIXED = {"SGLDFP": "gradient", "SVRGLD": "gradient", "SAGALD": "gradient"}
 INVALID = {

@@ -5,6 +5,9 @@ from itertools import product
 import numpy as np
 
 from benchmarks.papers import logistic
+from benchmarks.papers.delay_law import stationary_variances
+from benchmarks.papers.gaussian import setting
+from tests.oracles import stale
 from tests.oracles.linear import Noise
 from tests.oracles.recursion import langevin, stationary_covariance
 
@@ -64,3 +67,20 @@ def test_gradient_noise_is_the_variance_over_all_rows():
         exact = np.cov(gradients.T, ddof=0) / logistic.BATCH
         found = logistic.gradient_noise(x, y, theta, anchor)[0]
         np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_averages_of_old_gradients_have_the_variance_of_the_recursion():
+    """One step is the position itself; many steps of fresh gradients are an autoregression."""
+    post, h, batch = setting(), 1e-4, 10
+    noise = float(post.gradient_noise(batch, replace=False).at_mode[0, 0])
+    for delay in (0, 3):
+        one = stationary_variances(delay, h, batch, 1)
+        expected = post.variance * stale.relative(
+            "langevin", h, 1 / post.variance, stale.fixed(delay), noise=noise
+        )
+        of_square = 2 * expected**2 + 4 * post.mean**2 * expected
+        np.testing.assert_allclose(one, (expected, expected, of_square), rtol=1e-6)
+    single, many, _ = stationary_variances(0, h, batch, 50)
+    keep = (1 - h / post.variance) ** np.arange(50)
+    weights = np.where(np.arange(50) > 0, 2.0, 1.0) * (50 - np.arange(50)) / 2500
+    np.testing.assert_allclose(many, single * (weights @ keep), rtol=1e-6)
