@@ -62,7 +62,8 @@ def _remedy(
     assert isinstance(linear, AbstractLinearMap)
     if whiten is None:
         whiten = _known_whitening(prepared, options)
-    _check_size(whiten, dimension)
+    else:
+        _check_size(whiten, dimension)
     if staleness.remedy == "curvature":
         return CurvatureRemedy(whiten)
     position = jnp.zeros(dimension, jnp.result_type(float))
@@ -90,9 +91,9 @@ def _known_whitening(prepared: Prepared, options: Options) -> AbstractLinearMap:
 
 
 def _check_size(whiten: AbstractLinearMap, dimension: int) -> None:
+    """Raise an error if the user's curvature, given as its root, does not fit the model."""
     for leaf in jax.tree.leaves(whiten):
-        sizes = {(dimension,), (dimension, dimension)}
-        if type(whiten).__name__ in ("Diagonal", "Dense") and leaf.shape not in sizes:
+        if leaf.shape not in {(dimension,), (dimension, dimension)}:
             raise ValueError(
                 f"Expected `curvature` to fit the model's {dimension} unconstrained parameters, as"
                 f" ({dimension},) or ({dimension}, {dimension}); got shape {leaf.shape}."
