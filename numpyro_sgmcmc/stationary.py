@@ -1,6 +1,7 @@
 """A kernel's stationary variance on a Gaussian, from its own linear recursion."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -122,11 +123,21 @@ def relative_variance(
 
 
 def _matrices(dynamics: AbstractDynamics, step_size: float, damping: np.ndarray) -> _Matrices:
+    inputs = jnp.asarray(step_size), jnp.asarray(damping, jnp.zeros(()).dtype)
+    found = _derivatives(dynamics, *inputs, is_damped=bool(np.any(damping)))
+    return _Matrices(*(np.asarray(x, np.float64) for x in found))
+
+
+# Compiled as a whole, because compiling each operation alone takes longer.
+@partial(jax.jit, static_argnames="is_damped")
+def _derivatives(
+    dynamics: AbstractDynamics, h: jax.Array, damping: jax.Array, is_damped: bool
+) -> tuple[jax.Array, ...]:
+    """Return the entries of `_Matrices` from the dynamics' own step; damping is (n,)."""
     zero = jnp.zeros(1)
     aux = jax.eval_shape(lambda: dynamics.init(jax.random.key(0), zero, 1.0))
     aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), aux)
     flat, unravel = ravel_pytree(aux)
-    h, is_damped = jnp.asarray(step_size), bool(np.any(damping))
 
     def step(x: jax.Array, gradient: jax.Array, increment: jax.Array, damping: jax.Array) -> Any:
         given: Any = dynamics
@@ -137,13 +148,9 @@ def _matrices(dynamics: AbstractDynamics, step_size: float, damping: np.ndarray)
         return jnp.concatenate([z + moved, ravel_pytree(then)[0]]), query
 
     start = jnp.zeros(1 + flat.size)
-
-    def derivatives(damping: jax.Array) -> Any:
-        return jax.jacfwd(step, argnums=(0, 1, 2))(start, zero, zero, damping)
-
-    (free, kick, heat), (look, _, _) = jax.vmap(derivatives)(jnp.asarray(damping, start.dtype))
-    found = (np.asarray(x, np.float64) for x in (free, kick[..., 0], heat[..., 0], look[:, 0]))
-    return _Matrices(*found)
+    each = partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero)
+    (free, kick, heat), (look, _, _) = jax.vmap(each)(damping)
+    return free, kick[..., 0], heat[..., 0], look[:, 0]
 
 
 def _mean_matrix(
