@@ -11,9 +11,11 @@ from numpyro_sgmcmc import (
     SGNHT,
     Diagonal,
     GeometricDelay,
+    ReshuffledMinibatch,
     RichardsonRomberg,
     RMSProp,
     SGHMCSplit,
+    SharedMinibatch,
     StaleGradient,
     UniformDelay,
     tune,
@@ -21,7 +23,7 @@ from numpyro_sgmcmc import (
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
-from tests.contract.problem import ANCHOR, BASES, SOME, build, data, mcmc_of, model
+from tests.contract.problem import ANCHOR, BASES, SOME, assert_same, build, data, mcmc_of, model
 from tests.marks import briefly
 from tests.registry import KERNELS
 
@@ -53,6 +55,14 @@ def test_age_zero_is_the_kernel_bit_by_bit(name):
         found, mcmc = draws_of(wrap(build(name)))
         assert same_bits(expected, found)
         assert not np.any(mcmc.get_extra_fields()["staleness"])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", [ReshuffledMinibatch(), SharedMinibatch()])
+def test_age_zero_with_other_schemes(scheme):
+    expected, _ = draws_of(build("SGLD", minibatch=scheme))
+    found, _ = draws_of(StaleGradient(build("SGLD", minibatch=scheme), 0))
+    assert same_bits(expected, found)
 
 
 class InOrder(AbstractMinibatch):
@@ -97,6 +107,27 @@ def test_staleness_of_a_draw_is_the_mean_age_of_its_gradients():
     assert abs(found.mean() - 2) < 4 * np.sqrt(2 / found.size / 10)
     np.testing.assert_allclose(found * 10, np.round(found * 10), atol=1e-4)
     assert not np.array_equal(found[0], found[1])
+
+
+def test_a_run_that_goes_on_is_the_run_without_a_break():
+    kernel = StaleGradient(build("SGHMCSplit"), UniformDelay(4), remedy=None)
+    whole, _ = draws_of(kernel, num_samples=6)
+    mcmc = mcmc_of(kernel, num_samples=3)
+    mcmc.run(jax.random.key(0), *data())
+    first = mcmc.get_samples(group_by_chain=True)
+    mcmc.post_warmup_state = mcmc.last_state
+    mcmc.run(mcmc.last_state.rng_key, *data())
+    second = mcmc.get_samples(group_by_chain=True)
+    both = jax.tree.map(lambda a, b: jnp.concatenate([a, b], axis=1), first, second)
+    assert_same(both, whole)
+
+
+def test_other_ages_give_other_draws_and_the_same_ages_the_same():
+    first, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))
+    again, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))
+    other, _ = draws_of(StaleGradient(build("SGLD"), 2))
+    assert same_bits(first, again)
+    assert not same_bits(first, other)
 
 
 INNER = lambda: SGHMCSplit(model, 1e-3, friction=5.0)  # noqa: E731
