@@ -94,7 +94,7 @@ def fresh(name):
     """Return the scales of the unconstrained sites, by a run with fresh gradients."""
     model = CASES[name][0]
     mcmc = run(SGHMCSplit(model, num_steps=8), samples=1_000)
-    z = mcmc.get_extra_fields(group_by_chain=True)["z"]["a"]
+    z = mcmc.get_extra_fields(group_by_chain=True)["z.a"]
     return np.atleast_1d(np.asarray(z).reshape(4_000, -1).std(0))
 
 
@@ -103,7 +103,7 @@ def run(kernel, samples=1_500, warmup=200):
         kernel, num_warmup=warmup, num_samples=samples, num_chains=4,
         chain_method="vectorized", progress_bar=False,
     )  # fmt: skip
-    mcmc.run(jax.random.key(1), extra_fields=("z",))
+    mcmc.run(jax.random.key(1), extra_fields=("z.a",))
     return mcmc
 
 
@@ -125,7 +125,7 @@ def stale(name, step_size=0.12):
 def test_what_ages_make_wrong_is_not_called_calibrated(name):
     """Standard deviations are off by more than 7 %: ten of the standard errors of 1 / 150."""
     mcmc = run(stale(name))
-    z = np.asarray(mcmc.get_extra_fields()["z"]["a"]).reshape(6_000, -1)
+    z = np.asarray(mcmc.get_extra_fields()["z.a"]).reshape(6_000, -1)
     errors = np.abs(z.std(0) / fresh(name) - 1)
     assert errors.max() > 0.07
     found = diagnose(mcmc)
