@@ -1,5 +1,6 @@
 """Stochastic-gradient MCMC as NumPyro kernels, for models with more data than NUTS can afford."""
 
+from numpyro_sgmcmc.driving import Until, run, until
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, NoseHoover, Splitting
 from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint, Plain
 from numpyro_sgmcmc.kernels import (
@@ -83,6 +84,7 @@ __all__ = [
     "SweepMinibatch",
     "UniformDelay",
     "UniformMinibatch",
+    "Until",
     "cyclical",
     "diagnose",
     "expectation",
@@ -95,9 +97,11 @@ __all__ = [
     "polynomial",
     "quantile",
     "report",
+    "run",
     "shuffle_rows",
     "summary",
     "thin_by_weight",
     "to_inference_data",
     "tune",
+    "until",
 ]

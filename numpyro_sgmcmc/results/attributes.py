@@ -41,6 +41,7 @@ def run_attributes(run: Run) -> dict[str, Any]:
         **settings,
         **_keys(run.state),
         **({} if run.wall_time is None else {"wall_time": run.wall_time}),
+        **({} if run.outcome is None else run.outcome.attributes),
         **_cost(run),
         **_tuned(run),
     }

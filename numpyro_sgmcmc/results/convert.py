@@ -42,7 +42,8 @@ def to_inference_data(
 
     Groups: `posterior` (constrained draws), `sample_stats` (step size, weight, potential energy,
     diverging, and scalar extra fields), `observed_data` and `constant_data` (array arguments of the
-    model) of the whole data set, and for Richardson-Romberg `posterior_halfway`,
+    model) of the whole data set, `warmup_posterior` and `warmup_sample_stats` if `run` collected
+    them, and for Richardson-Romberg `posterior_halfway`,
     `posterior_coarse` and, with three levels, `posterior_middle`.
 
     With the verdict comes `gradient_noise`, by direction. `to_netcdf` and `to_zarr` keep all of it
@@ -134,7 +135,14 @@ def warn_about_verdict(data: Any) -> None:
 
 def collected(run: Run) -> dict[str, dict[str, Any]]:
     """Return the draws and the statistics of a run, (chain, draw, ...)."""
-    return {"posterior": run.draws, "sample_stats": run.statistics}
+    groups = {"posterior": run.draws, "sample_stats": run.statistics}
+    if run.outcome is not None and run.outcome.warmup is not None:
+        kept = dict(run.outcome.warmup)
+        groups["warmup_posterior"] = kept.pop(run.kernel.sample_field)
+        groups["warmup_sample_stats"] = {
+            name: value for name, value in kept.items() if getattr(value, "ndim", 0) == 2
+        }
+    return groups
 
 
 def _constant_data(

@@ -9,6 +9,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.kernels import NumPyroKernel
 from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.running.outcome import outcome_of
 from numpyro_sgmcmc.running.run import Run
 from numpyro_sgmcmc.state import is_made_for
 
@@ -27,6 +28,7 @@ def run_of(mcmc: Any) -> Run:
     draws = mcmc.get_samples(group_by_chain=True)
     jax.block_until_ready((state, draws))
     target = _target_of(kernel, mcmc._args, mcmc._kwargs, state)
+    outcome = outcome_of(mcmc)
     return Run(
         kernel=kernel,
         target=target,
@@ -41,7 +43,8 @@ def run_of(mcmc: Any) -> Run:
             "num_samples": mcmc.num_samples,
             "thinning": mcmc.thinning,
         },
-        wall_time=_wall_time(kernel, target, mcmc),
+        wall_time=outcome.wall_time if outcome else _wall_time(kernel, target, mcmc),
+        outcome=outcome,
     )
 
 

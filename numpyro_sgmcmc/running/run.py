@@ -13,6 +13,7 @@ from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.kernels import NumPyroKernel
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import Adaptation, Options, Target
+from numpyro_sgmcmc.running.outcome import Outcome
 from numpyro_sgmcmc.state import Tuned
 
 
@@ -31,7 +32,8 @@ class Run:
             process.
         settings: settings of `MCMC`: numbers of chains, warm-up iterations and draws, thinning.
         wall_time: seconds from the call of the kernel's `init` until the draws were computed; None
-            for a run of another process.
+            for a run of another process that `sg.run` did not drive.
+        outcome: how the run ended; None if `sg.run` did not drive it.
     """
 
     kernel: NumPyroKernel
@@ -42,6 +44,7 @@ class Run:
     adaptation: Adaptation | None
     settings: dict[str, Any]
     wall_time: float | None
+    outcome: Outcome | None = None
 
     @property
     def options(self) -> Options:
