@@ -8,6 +8,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.driving.loop import Stopped
+from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk, FlatDraws, LoadedDraws
 from numpyro_sgmcmc.driving.plan import Plan
 from numpyro_sgmcmc.driving.program import Layout
 from numpyro_sgmcmc.running import Outcome, remember
@@ -19,6 +20,17 @@ def leave_to_mcmc(mcmc: MCMC, state: Any, layout: Layout, grouped: Any, flat: An
         state = jax.tree.map(lambda *leaves: jnp.stack(leaves), *state)
     mcmc._last_state, mcmc._states, mcmc._states_flat = state, grouped, flat
     mcmc._set_collection_params()
+
+
+def read_back(keeper: DrawsOnDisk, plan: Plan, shapes: Any) -> tuple[Any, Any, Any]:
+    """Return the draws of a folder, with and without the axis of chains, and those of the warm-up.
+
+    They are read when they are asked for.
+    """
+    held = keeper.committed()
+    grouped = LoadedDraws(held, "sample", shapes)
+    warmup = LoadedDraws(held, "warmup", shapes) if plan.collects_warmup else None
+    return grouped, FlatDraws(grouped), warmup
 
 
 def sentence_of(plan: Plan, stopped: Stopped) -> str:

@@ -1,5 +1,6 @@
 """The states with which a run begins, as NumPyro's `MCMC` makes them."""
 
+from copy import copy
 from typing import Any
 
 import jax
@@ -8,6 +9,7 @@ from numpyro.infer import MCMC
 from numpyro.util import is_prng_key
 
 from numpyro_sgmcmc.driving.program import Layout
+from numpyro_sgmcmc.kernels import NumPyroKernel
 
 
 def first_states(
@@ -55,13 +57,17 @@ def bind(mcmc: MCMC, layout: Layout, keys: Any, args: tuple, kwargs: dict) -> No
 
 
 def template(mcmc: MCMC, layout: Layout, keys: Any, args: tuple, kwargs: dict) -> Any:
-    """Return shapes and types of the state that the kernel gets, for one chain if mapped."""
+    """Return shapes and types of the state that the kernel gets, for one chain if mapped.
+
+    The kernel binds the model unless it has: NumPyro's kernels cannot do so twice.
+    """
+    kernel: Any = mcmc.sampler
+    if getattr(kernel, "_sample_fn", None) is not None and not isinstance(kernel, NumPyroKernel):
+        kernel = copy(kernel)
     one = keys if layout.is_vectorised or layout.chains == 1 else keys[0]
 
     def init(key: Any) -> Any:
-        return mcmc.sampler.init(
-            key, mcmc.num_warmup, None, model_args=args, model_kwargs=kwargs
-        )
+        return kernel.init(key, mcmc.num_warmup, None, model_args=args, model_kwargs=kwargs)
 
     return jax.eval_shape(init, one)
 

@@ -98,7 +98,7 @@ class Program:
 
     def shapes(self, state: Any, model: tuple[tuple, dict]) -> dict[str, Any]:
         """Return shape and type of what is kept of one draw, with an axis of chains in front."""
-        one = self._one(state)
+        one = self.one(state)
         found = jax.eval_shape(lambda s: self._kept(s, *model), one)
         lead = () if self._layout.is_vectorised else (self._layout.chains,)
         return jax.tree.map(lambda x: jax.ShapeDtypeStruct((*lead, *x.shape), x.dtype), found)
@@ -132,7 +132,16 @@ class Program:
             return jax.tree.map(lambda x: np.asarray(x)[:count].swapaxes(0, 1), buffers)
         return jax.tree.map(lambda x: np.asarray(x)[None, :count], buffers)
 
-    def _one(self, state: Any) -> Any:
+    def iteration(self, model: tuple[tuple, dict]) -> Callable[[Any], Any]:
+        """Return an iteration and what is kept of it, as a function of the kernel's state."""
+
+        def one(state: Any) -> Any:
+            moved = self._kernel.sample(state, *model)
+            return moved, self._kept(moved, *model)
+
+        return one
+
+    def one(self, state: Any) -> Any:
         """Return the state that the kernel gets."""
         if self._layout.is_sequential:
             return state[0]

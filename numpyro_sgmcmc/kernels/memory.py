@@ -82,6 +82,10 @@ class Memory:
             options = options.with_gradient(known.tuned.gradient)
         return _keep(self._prepared, key, prepare(target, options, request, tag))
 
+    def remember(self, target: Target, num_warmup: int, prepared: Prepared) -> None:
+        """Keep settings that another process prepared for these data."""
+        _keep(self._prepared, (target.fingerprint, num_warmup), prepared)
+
     def structure_for(
         self, model: Callable, found: Fingerprint, args: tuple, kwargs: dict
     ) -> Structure:
