@@ -58,7 +58,7 @@ class DrawsInMemory(AbstractKeeper):
         Both share memory. The draws cannot be added to any more.
         """
         found = jax.tree.map(lambda x: _closed_up(x, count), self._arrays.pop(phase))
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), found)
+        flat = jax.tree.map(lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:]), found)
         return _shared(found), _shared(flat)
 
 

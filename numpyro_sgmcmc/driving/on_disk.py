@@ -86,6 +86,25 @@ class DrawsOnDisk(AbstractKeeper):
         """Commit the draws so far with the state that continues them."""
         self.commit(state, iterations, "running", "running")
 
+    def finish(self, state: Any, iterations: int, status: str, sentence: str) -> None:
+        """Make the last commit, unless the folder says the same already."""
+        if (iterations, status, sentence) != (
+            self.last.iterations,
+            self.last.status,
+            self.last.sentence,
+        ):
+            self.commit(state, iterations, status, sentence)
+
+    def told(self, error: OSError) -> OSError:
+        """Return an error of the disk with words on what the folder holds."""
+        return OSError(
+            error.errno,
+            f"Expected to write to {str(self._fixed.folder)!r}; got: {error.strerror or error}. The"
+            f" last commit is intact, with {self.last.draws['sample']:,} draws of each chain. Make"
+            " room on the disk and call `run` again with the same arguments: it goes on from"
+            " there",
+        )
+
     def commit(self, state: Any, iterations: int, status: str, sentence: str) -> None:
         """Write a commit, and then what other readers need to find its draws."""
         fixed, recorder, last = self._fixed, self._recorder, self.last
@@ -164,7 +183,7 @@ class FlatDraws(Mapping[str, Any]):
         self._grouped = grouped
 
     def __getitem__(self, field: str) -> Any:
-        flat = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731
+        flat = lambda x: x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])  # noqa: E731
         return jax.tree.map(flat, self._grouped[field])
 
     def __iter__(self) -> Any:

@@ -123,8 +123,6 @@ def run(
         else:
             keeper = keeper_of(mcmc, asked, plan, program, state, model, found)
         done = 0 if found is None else found.commit.iterations
-        if isinstance(keeper, DrawsOnDisk) and found is None:
-            keeper.save(state, 0)
         together = is_together(mcmc.sampler)
         capacity = program.capacity(state, model)
         target = min(TARGET, every) if folder is not None else TARGET
@@ -133,10 +131,16 @@ def run(
             plan, done, mcmc.progress_bar if progress_bar is None else progress_bar, together
         )
         try:
+            if found is None:
+                keeper.save(state, 0)
             stopped = carry_out(work, state, done, bar)
+            _finish(mcmc, keeper, stopped, work, shapes, layout, perf_counter() - began)
+        except OSError as error:
+            if isinstance(keeper, DrawsOnDisk):
+                raise keeper.told(error) from error
+            raise
         finally:
             bar.close()
-        _finish(mcmc, keeper, stopped, work, shapes, layout, perf_counter() - began)
 
 
 def _finish(
@@ -150,7 +154,7 @@ def _finish(
 ) -> None:
     plan, notes = work.plan, ()
     if isinstance(keeper, DrawsOnDisk):
-        keeper.commit(stopped.state, stopped.iterations, stopped.why, sentence_of(plan, stopped))
+        keeper.finish(stopped.state, stopped.iterations, stopped.why, sentence_of(plan, stopped))
         grouped, flat, warmup = read_back(keeper, plan, shapes)
         notes, seconds = tuple(keeper.last.notes), keeper.last.wall_time
     else:

@@ -1,5 +1,6 @@
 """Evenly spaced draws and entries, enough to judge a run by."""
 
+import math
 from typing import Any, final
 
 import jax
@@ -27,8 +28,8 @@ def stride_of(count: int, kept: int) -> int:
 
 def some_entries(array: np.ndarray) -> np.ndarray:
     """Return draws (chain, draw, ...) as (chain, draw, entry) with at most `ENTRIES` of them."""
-    flat = array.reshape(*array.shape[:2], -1)
-    size = flat.shape[-1]
+    size = math.prod(array.shape[2:])
+    flat = array.reshape(*array.shape[:2], size)
     if size <= ENTRIES:
         return flat
     return flat[..., np.linspace(0, size - 1, ENTRIES).round().astype(int)]

@@ -19,7 +19,6 @@ from numpyro_sgmcmc.driving.sampled import History, by_site
 from numpyro_sgmcmc.folder import (
     Commit,
     Committed,
-    Damaged,
     Recorder,
     Variable,
     as_state,
@@ -90,11 +89,8 @@ def look_into(asked: Asked, plan: Plan, num_samples: int) -> Found | None:
     clear_unfinished(folder)
     if not numbers(folder):
         return None
-    try:
-        found, arrays, damages = committed(folder)
-        found.check_files()
-    except Damaged as damage:
-        raise RuntimeError(str(damage)) from damage
+    found, arrays, damages = committed(folder)
+    found.check_files()
     commit, notes = found.commit, list(found.commit.notes)
     old = {name: value for name, value in commit.identity.items() if name != PROGRAM}
     if changed := check_same(old, asked.identity, str(folder), asked.by_law):

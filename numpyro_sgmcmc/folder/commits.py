@@ -15,7 +15,7 @@ KEPT = 2
 """Commits that are kept: the newest, and one to fall back to."""
 
 
-class Damaged(Exception):
+class Damaged(RuntimeError):
     """A file of a folder is missing, torn, or has other content than was written."""
 
 

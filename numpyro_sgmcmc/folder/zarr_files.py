@@ -1,6 +1,7 @@
 """Zarr's files: encoded by zarr in memory, then written by us, each as a whole."""
 
 import math
+import warnings
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -90,7 +91,7 @@ def publish(
         for variable in layout:
             groups.setdefault(PREFIX[phase] + variable.group, []).append((phase, variable))
     for name, members in groups.items():
-        group = root.create_group(name, attributes=attributes)
+        group = root.create_group(name)
         phase = members[0][0]
         sizes: dict[str, int] = {"chain": chains}
         for _, variable in members:
@@ -113,7 +114,10 @@ def publish(
                 begin = place * length
                 numbers = np.arange(begin, begin + length, dtype=np.int64)
                 write_whole(path, _encoded(numbers))
-    zarr.consolidate_metadata(store)
+    with warnings.catch_warnings():
+        # Version 3 of Zarr's format does not specify it yet; readers that do not know it ignore it.
+        warnings.filterwarnings("ignore", "Consolidated metadata is currently not part")
+        zarr.consolidate_metadata(store)
     documents = {key: value.to_bytes() for key, value in store._store_dict.items()}
     for key in sorted(documents, key=lambda key: (key == "zarr.json", key)):
         if key.endswith("zarr.json"):

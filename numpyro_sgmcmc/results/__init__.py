@@ -3,6 +3,7 @@
 from numpyro_sgmcmc.results.convert import to_inference_data
 from numpyro_sgmcmc.results.diagnose import diagnose
 from numpyro_sgmcmc.results.estimate import Estimate, expectation
+from numpyro_sgmcmc.results.open_run import open_run
 from numpyro_sgmcmc.results.plots import (
     plot_gradient_noise,
     plot_kinetic_temperature,
@@ -20,6 +21,7 @@ __all__ = [
     "diagnose",
     "expectation",
     "interval",
+    "open_run",
     "plot_gradient_noise",
     "plot_kinetic_temperature",
     "plot_running_mean",
