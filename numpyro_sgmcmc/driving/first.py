@@ -38,9 +38,7 @@ def first_states(
 
     def init(given: tuple[Any, Any]) -> Any:
         key, start = given
-        return mcmc.sampler.init(
-            key, mcmc.num_warmup, start, model_args=args, model_kwargs=kwargs
-        )
+        return mcmc.sampler.init(key, mcmc.num_warmup, start, model_args=args, model_kwargs=kwargs)
 
     if layout.is_sequential:
         each = [jax.tree.map(lambda x, i=i: x[i], (keys, params)) for i in range(layout.chains)]

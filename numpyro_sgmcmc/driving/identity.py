@@ -17,7 +17,6 @@ import jax
 import numpy as np
 from numpyro.infer import MCMC
 
-import numpyro_sgmcmc
 from numpyro_sgmcmc.driving.collected import Collected
 from numpyro_sgmcmc.kernels import NumPyroKernel
 
@@ -25,7 +24,7 @@ PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
 """What may change the bits of later draws, but not their law."""
-PACKAGES = ("numpyro", "jax", "jaxlib")
+PACKAGES = ("numpyro", "jax", "jaxlib", "numpyro_sgmcmc")
 
 
 def identity_of(
@@ -57,7 +56,7 @@ def identity_of(
             [_leaf(leaf) for leaf in jax.tree.leaves(mcmc.post_warmup_state)]
         ),
         "precision": "64 bits" if jax.config.read("jax_enable_x64") else "32 bits",
-        "matmul precision": str(getattr(jax.config, "jax_default_matmul_precision")),
+        "matmul precision": str(jax.config.jax_default_matmul_precision),
     }
     if mcmc.postprocess_fn is not None:
         found["postprocess_fn"] = _function(mcmc.postprocess_fn)
@@ -67,7 +66,7 @@ def identity_of(
         "machine.XLA_FLAGS": os.environ.get("XLA_FLAGS", "").strip(),
     }
     versions = {f"versions.{name}": version(name) for name in PACKAGES}
-    return found | machine | versions | {"versions.numpyro_sgmcmc": numpyro_sgmcmc.__version__}
+    return found | machine | versions
 
 
 def program_identity(function: Any, state: Any) -> str:

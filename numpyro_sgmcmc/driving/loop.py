@@ -93,9 +93,7 @@ def carry_out(work: Work, state: Any, done: int, bar: Bar) -> Stopped:
             step = work.plan.step(done, pace.iterations, most)
             words = step_size_of(state) if bar.is_shown and last is not None else ""
             begin = perf_counter()
-            state, buffers = work.program.advance(
-                state, step.iterations, step.skipped, work.model
-            )
+            state, buffers = work.program.advance(state, step.iterations, step.skipped, work.model)
             if last is not None:
                 _taken(work, last, bar, words)
             jax.block_until_ready(buffers)

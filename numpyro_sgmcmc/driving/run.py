@@ -127,9 +127,7 @@ def run(
         capacity = program.capacity(state, model)
         target = min(TARGET, every) if folder is not None else TARGET
         work = Work(program, model, plan, capacity, keeper, until, together, target)
-        bar = Bar(
-            plan, done, mcmc.progress_bar if progress_bar is None else progress_bar, together
-        )
+        bar = Bar(plan, done, mcmc.progress_bar if progress_bar is None else progress_bar, together)
         try:
             if found is None:
                 keeper.save(state, 0)

@@ -62,7 +62,9 @@ class History:
             return
         first = -self._count % self._stride
         self._count += next(iter(draws.values())).shape[1]
-        chosen = {n: some_entries(np.asarray(x[:, first :: self._stride])) for n, x in draws.items()}
+        chosen = {
+            n: some_entries(np.asarray(x[:, first :: self._stride])) for n, x in draws.items()
+        }
         old = self._parts or {n: x[:, :0] for n, x in chosen.items()}
         wanted = stride_of(self._count, self._kept)
         more = wanted // self._stride

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 from numpyro.infer import MCMC
 
-import numpyro_sgmcmc
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.driving.first import bind, keys_of, template
 from numpyro_sgmcmc.driving.identity import PROGRAM, check_same, program_identity
@@ -169,7 +168,9 @@ def keeper_of(
     shapes = program.shapes(state, model)
     kernel, field = mcmc.sampler, mcmc._sample_field
     is_ours = isinstance(kernel, NumPyroKernel)
-    identity = asked.identity | {PROGRAM: program_identity(program.iteration(model), program.one(state))}
+    identity = asked.identity | {
+        PROGRAM: program_identity(program.iteration(model), program.one(state))
+    }
     history = History(asked.kept)
     if found is None:
         layout = layout_of(shapes, field, kernel.structure.dims if is_ours else {})
@@ -183,9 +184,7 @@ def keeper_of(
         last = replace(last, identity=identity, notes=notes, num_samples=mcmc.num_samples)
         rest = {phase: found.arrays[f"rest_{phase}"] for phase in last.draws}
         _remember_draws(history, found.committed, shapes, field)
-    recorder = Recorder(
-        asked.folder, layout, mcmc.num_chains, last.length, last.sums, rest
-    )
+    recorder = Recorder(asked.folder, layout, mcmc.num_chains, last.length, last.sums, rest)
     memory = kernel.memory if is_ours else None
     fixed = Fixed(
         asked.folder,
@@ -206,8 +205,8 @@ def _before_the_first(
     phases = [segment.phase for segment in plan.segments]
     attributes = {
         "inference_library": "numpyro_sgmcmc",
-        "inference_library_version": numpyro_sgmcmc.__version__,
-        **{name: value for name, value in identity.items()},
+        "inference_library_version": identity["versions.numpyro_sgmcmc"],
+        **identity,
         "num_chains": mcmc.num_chains,
         "num_warmup": mcmc.num_warmup,
         "thinning": mcmc.thinning,

@@ -132,7 +132,7 @@ def worst(draws: dict[str, np.ndarray], is_together: bool) -> Worst:
     weights = np.ones(draws[names[0]].shape[:2])
     found = convergence(draws, names, weights, is_together)
     # What is not a number is the worst.
-    sizes = {n: c.ess_bulk if np.isfinite(c.ess_bulk) or c.ess_bulk > 0 else 0 for n, c in found.items()}
+    sizes = {n: 0.0 if np.isnan(c.ess_bulk) else c.ess_bulk for n, c in found.items()}
     r_hats = {n: c.r_hat if np.isfinite(c.r_hat) else np.inf for n, c in found.items()}
     smallest, largest = min(sizes, key=lambda n: sizes[n]), max(r_hats, key=lambda n: r_hats[n])
     return Worst(float(sizes[smallest]), smallest, float(r_hats[largest]), largest)

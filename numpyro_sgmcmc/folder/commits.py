@@ -71,7 +71,9 @@ def write_commit(folder: Path, commit: Commit, arrays: dict[str, list[np.ndarray
     Commits older than the one before are removed.
     """
     content = io.BytesIO()
-    named = {f"{kind}_{i}": _plain(x) for kind, parts in arrays.items() for i, x in enumerate(parts)}
+    named = {
+        f"{kind}_{i}": _plain(x) for kind, parts in arrays.items() for i, x in enumerate(parts)
+    }
     np.savez(content, **named)  # type: ignore[arg-type]
     written = content.getvalue()
     state = {"bytes": len(written), "sha256": checksum(written)}

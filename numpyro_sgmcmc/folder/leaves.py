@@ -46,7 +46,9 @@ def as_state(arrays: list[np.ndarray], described: list[dict[str, Any]], template
     leaves = []
     for array, words in zip(arrays, described, strict=True):
         value = jnp.asarray(_typed(array, words))
-        leaves.append(jax.random.wrap_key_data(value, impl=words["key"]) if "key" in words else value)
+        leaves.append(
+            jax.random.wrap_key_data(value, impl=words["key"]) if "key" in words else value
+        )
     return jax.tree.unflatten(tree, leaves)
 
 
