@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long fuzz lint format bench papers calibration docs clean
+.PHONY: help install demo test test-long fuzz faults lint format bench papers calibration docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,18 +52,21 @@ QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') &
 test: install ## run the tests (about 9 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz)"
+	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults)"
 else
 	@$(PYTEST) $(ARGS)
 endif
 
 # Continuous integration runs them too.
 test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
-	@$(QUICKLY) tests -m "long and not fuzz"
+	@$(QUICKLY) tests -m "long and not (fuzz or faults)"
 	@$(PYTEST) tests -m "slow or papers or fuzz"
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
 	@$(PYTEST) tests/fuzz -m fuzz
+
+faults: install ## kill runs, damage their files and fill their disk (at most 10 minutes)
+	@$(QUICKLY) tests/driving/test_faults.py -m faults -rP
 
 lint: install ## check style, format, types and the direction of imports
 	@$(BIN)/ruff check
@@ -75,7 +78,7 @@ format: install ## apply ruff's fixes
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(BENCH_STAMP) ## measure speed and memory, ten figures (about 15 minutes)
+bench: $(BENCH_STAMP) ## measure speed and memory, eleven figures (about 15 minutes)
 	@$(BIN)/python -m benchmarks.speed
 
 $(BENCH_STAMP): $(STAMP)

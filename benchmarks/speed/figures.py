@@ -1,4 +1,4 @@
-"""The ten figures in their order: module and what it measures."""
+"""The eleven figures in their order: module and what it measures."""
 
 from typing import NamedTuple
 
@@ -21,4 +21,5 @@ FIGURES = {
     "network": Figure(8, "network of 10⁶ parameters"),
     "memory_of_draws": Figure(9, "memory of kept draws"),
     "second_run": Figure(10, "second run, other data"),
+    "long_runs": Figure(11, "`sg.run`, and what a folder costs"),
 }

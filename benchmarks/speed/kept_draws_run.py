@@ -1,10 +1,11 @@
 """One run that keeps draws, in a process of its own: prints its peak of memory.
 
-Takes how many draws, and "bar" or "none".
+Takes how many draws, and "bar", "none" or, for `sg.run`, "driven".
 """
 
 import json
 import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from numpyro.infer import MCMC
 
 from benchmarks.speed.memory import peak
 from numpyro_sgmcmc import SGLD
+from numpyro_sgmcmc import run as driven
 
 PARAMETERS = 100_000
 ROWS, BATCH = 10_000, 100
@@ -26,13 +28,14 @@ def model(place: jax.Array, response: jax.Array) -> None:
         numpyro.sample("response", dist.Normal(means[place[index]], 1.0), obs=response[index])
 
 
-def main(draws: int, bar: bool) -> None:
+def main(draws: int, way: str) -> None:
     """Run once, and take the draws."""
     place = jnp.arange(ROWS) * (PARAMETERS // ROWS)
     response = jax.random.normal(jax.random.key(0), (ROWS,))
     kernel = SGLD(model, step_size=1e-4)
-    mcmc = MCMC(kernel, num_warmup=0, num_samples=draws, progress_bar=bar)
-    mcmc.run(jax.random.key(1), place, response)
+    mcmc = MCMC(kernel, num_warmup=0, num_samples=draws, progress_bar=way == "bar")
+    drive = mcmc.run if way != "driven" else partial(driven, mcmc)
+    drive(jax.random.key(1), place, response)
     before_taking = jax.block_until_ready(mcmc.last_state) and peak()
     samples = jax.block_until_ready(mcmc.get_samples())
     assert samples["means"].shape == (draws, PARAMETERS)
@@ -40,4 +43,4 @@ def main(draws: int, bar: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2] == "bar")
+    main(int(sys.argv[1]), sys.argv[2])

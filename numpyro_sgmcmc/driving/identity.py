@@ -24,6 +24,7 @@ PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
 """What may change the bits of later draws, but not their law."""
+MATMUL = "jax_default_matmul_precision"
 PACKAGES = ("numpyro", "jax", "jaxlib", "numpyro_sgmcmc")
 
 

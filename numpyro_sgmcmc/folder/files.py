@@ -8,23 +8,26 @@ UNFINISHED = ".unfinished"
 """Ending of a file that is being written."""
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that a reader, or a crash, finds either the old content or the new.
+def write_whole(path: Path, content: bytes, *, lasting: bool = True) -> None:
+    """Write a file so that a reader finds either the old content or the new.
 
-    The content reaches the disk before the name does.
+    A lasting file has reached the disk when this function returns, and its content does so before
+    its name. The others survive the end of the process, but perhaps not a loss of power.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(path.name + UNFINISHED)
     try:
         with unfinished.open("wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+            if lasting:
+                file.flush()
+                os.fsync(file.fileno())
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    if lasting:
+        sync_folder(path.parent)
 
 
 def sync_folder(folder: Path) -> None:

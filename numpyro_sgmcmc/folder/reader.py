@@ -117,10 +117,12 @@ def committed(folder: Path) -> tuple[Committed, dict[str, list[np.ndarray]], lis
 
 def variables_of(commit: Commit) -> list[Variable]:
     """Return what a folder keeps of a draw."""
-    return [
-        Variable(**(words | {"shape": tuple(words["shape"]), "dims": tuple(words["dims"])}))
-        for words in commit.layout
-    ]
+    found = []
+    for words in commit.layout:
+        variable = Variable(**words)
+        shape, dims = tuple(variable.shape), tuple(variable.dims)
+        found.append(variable._replace(shape=shape, dims=dims))
+    return found
 
 
 def is_foreign(folder: Path) -> list[str]:

@@ -55,7 +55,7 @@ class Recorder:
                 held[:, begin : begin + more] = array[:, taken : taken + more]
             taken, self._filled[phase] = taken + more, begin + more
             if self._filled[phase] == self._length:
-                self._write_open(phase, self.sums[phase])
+                self.sums[phase].append(self._write_open(phase, lasting=True))
                 self._filled[phase] = 0
 
     def rest(self, phase: str) -> list[np.ndarray]:
@@ -68,8 +68,8 @@ class Recorder:
             if filled:
                 for held in self._open[phase]:
                     held[:, filled:] = 0
-                self._write_open(phase, [])
+                self._write_open(phase, lasting=False)
 
-    def _write_open(self, phase: str, sums: list[list[int]]) -> None:
-        place = len(self.sums[phase])
-        sums.append(write_chunk(self._folder, phase, self.layout, place, self._open[phase]))
+    def _write_open(self, phase: str, *, lasting: bool) -> list[int]:
+        place, arrays = len(self.sums[phase]), self._open[phase]
+        return write_chunk(self._folder, phase, self.layout, place, arrays, lasting=lasting)

@@ -28,7 +28,8 @@ def encoded(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, list) or type(value) is tuple:
         return {type(value).__name__: [encoded(part, arrays) for part in value]}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        parts = zip(value._fields, value, strict=True)
+        named: Any = value
+        parts = named._asdict().items()
     elif is_dataclass(value) and not isinstance(value, type):
         parts = ((f.name, getattr(value, f.name)) for f in fields(value))
     else:

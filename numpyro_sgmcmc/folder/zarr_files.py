@@ -35,13 +35,19 @@ def require_zarr() -> Any:
 
 
 def write_chunk(
-    folder: Path, phase: str, variables: Sequence[Variable], place: int, arrays: list[np.ndarray]
+    folder: Path,
+    phase: str,
+    variables: Sequence[Variable],
+    place: int,
+    arrays: list[np.ndarray],
+    *,
+    lasting: bool,
 ) -> list[int]:
     """Write the draws of a file, full or padded, of all variables; return their checksums."""
     sums = []
     for variable, array in zip(variables, arrays, strict=True):
         content = _encoded(array)
-        write_whole(_path(folder, phase, variable, place), content)
+        write_whole(_path(folder, phase, variable, place), content, lasting=lasting)
         sums.append(zlib.crc32(content))
     return sums
 
@@ -85,7 +91,7 @@ def publish(
     """
     zarr = require_zarr()
     store = zarr.storage.MemoryStore()
-    root = zarr.create_group(store, attributes=attributes)
+    root = zarr.create_group(store, attributes=dict(sorted(attributes.items())))
     groups: dict[str, list[tuple[str, Variable]]] = {}
     for phase in draws:
         for variable in layout:
@@ -107,13 +113,14 @@ def publish(
         base = folder / NAME / name
         for dim, size in sizes.items():
             if size and not (base / dim / "c" / "0").exists() and dim not in _names(members):
-                write_whole(base / dim / "c" / "0", _encoded(np.arange(size, dtype=np.int64)))
+                content = _encoded(np.arange(size, dtype=np.int64))
+                write_whole(base / dim / "c" / "0", content, lasting=False)
         for place in range(math.ceil(draws[phase] / length)):
             path = base / "draw" / "c" / str(place)
             if not path.exists():
                 begin = place * length
                 numbers = np.arange(begin, begin + length, dtype=np.int64)
-                write_whole(path, _encoded(numbers))
+                write_whole(path, _encoded(numbers), lasting=False)
     with warnings.catch_warnings():
         # Version 3 of Zarr's format does not specify it yet; readers that do not know it ignore it.
         warnings.filterwarnings("ignore", "Consolidated metadata is currently not part")
@@ -130,7 +137,7 @@ def _names(members: list[tuple[str, Variable]]) -> set[str]:
 
 def _write_if_other(path: Path, content: bytes) -> None:
     if not (path.exists() and path.read_bytes() == content):
-        write_whole(path, content)
+        write_whole(path, content, lasting=False)
 
 
 def _create(

@@ -23,7 +23,9 @@ def names(requirements):
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REQUIRED = names(PROJECT["dependencies"])
-OPTIONAL = names(PROJECT["optional-dependencies"]["report"])
+OPTIONAL = names(
+    PROJECT["optional-dependencies"]["report"] + PROJECT["optional-dependencies"]["runs"]
+)
 
 
 @cache

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import numpyro_sgmcmc as sg
-from numpyro_sgmcmc.driving import identity
+from numpyro_sgmcmc.driving import identity, loop
 from numpyro_sgmcmc.driving.memory import DrawsInMemory
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk
 from numpyro_sgmcmc.folder import Lock, numbers
@@ -50,6 +50,7 @@ def killed_after(monkeypatch):
 
         with monkeypatch.context() as patch, pytest.raises(Killed):
             patch.setattr(DrawsOnDisk, "commit", committing)
+            patch.setattr(loop, "GROWTH", 2)
             drive(folder, **given)
 
     return until_killed
