@@ -24,7 +24,6 @@ PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
 """What may change the bits of later draws, but not their law."""
-MATMUL = "jax_default_matmul_precision"
 PACKAGES = ("numpyro", "jax", "jaxlib", "numpyro_sgmcmc")
 
 
@@ -57,7 +56,7 @@ def identity_of(
             [_leaf(leaf) for leaf in jax.tree.leaves(mcmc.post_warmup_state)]
         ),
         "precision": "64 bits" if jax.config.read("jax_enable_x64") else "32 bits",
-        "matmul precision": str(jax.config.jax_default_matmul_precision),
+        "matmul precision": _matmul_precision(),
     }
     if mcmc.postprocess_fn is not None:
         found["postprocess_fn"] = _function(mcmc.postprocess_fn)
@@ -190,6 +189,11 @@ def _leaf(leaf: Any) -> str:
         return f"objects {array.shape}"
     content = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
     return f"{array.dtype} {array.shape} {hashlib.blake2b(content, digest_size=8).hexdigest()}"
+
+
+def _matmul_precision() -> str:
+    config: Any = jax.config
+    return str(config.jax_default_matmul_precision)
 
 
 def _processor() -> str:

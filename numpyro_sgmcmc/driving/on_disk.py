@@ -111,8 +111,10 @@ class DrawsOnDisk(AbstractKeeper):
         leaves, described = as_arrays(owned(state))
         prepared: list[np.ndarray] = []
         skeleton = encoded(fixed.prepared, prepared)
-        phases = [segment.phase for segment in fixed.plan.segments]
-        draws = {str(phase): fixed.plan.draws_after(iterations, phase) for phase in phases}
+        draws = {
+            str(segment.phase): fixed.plan.draws_after(iterations, segment.phase)
+            for segment in fixed.plan.segments
+        }
         arrays = {"state": leaves, "prepared": prepared}
         arrays |= {f"rest_{phase}": recorder.rest(phase) for phase in draws}
         attributes = fixed.attributes | {"stopped": status, "stopped_because": sentence}

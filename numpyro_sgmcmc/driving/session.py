@@ -117,7 +117,7 @@ def _check_samples(commit: Commit, plan: Plan, num_samples: int) -> None:
         raise ValueError(
             f"Expected `num_samples` that leave the remainder {rest} by `thinning`={thinning}, as"
             f" in the folder's run; got {num_samples:,}. Otherwise its draws were other ones. Use"
-            f" {num_samples - num_samples % thinning + rest:,}."
+            f" {num_samples - (num_samples - rest) % thinning:,}."
         )
 
 

@@ -11,6 +11,7 @@ from tests.inputs.problem import model
 
 PUBLIC = {name: getattr(numpyro_sgmcmc, name) for name in numpyro_sgmcmc.__all__}
 OPEN_ENDED = {
+    "run": "kwargs",  # the model's own arguments, as in NumPyro's `MCMC.run`
     "tune": "model_kwargs",  # the model's own arguments
     "summary": "options",  # arviz.summary's, which differ between ArviZ 0.23 and 1.x
 }
