@@ -8,12 +8,18 @@ from jax import lax
 from numpyro.infer import MCMC
 from numpyro.util import is_prng_key
 
-from numpyro_sgmcmc.driving.program import Layout
+from numpyro_sgmcmc.driving.program import Layout, Program
 from numpyro_sgmcmc.kernels import NumPyroKernel
 
 
 def first_states(
-    mcmc: MCMC, layout: Layout, rng_key: Any, init_params: Any, args: tuple, kwargs: dict
+    mcmc: MCMC,
+    layout: Layout,
+    program: Program,
+    rng_key: Any,
+    init_params: Any,
+    args: tuple,
+    kwargs: dict,
 ) -> Any:
     """Return the first states of all chains; a list of states if chains are sequential.
 
@@ -44,7 +50,7 @@ def first_states(
         each = [jax.tree.map(lambda x, i=i: x[i], (keys, params)) for i in range(layout.chains)]
         return [init(one) for one in each]
     if layout.is_mapped:
-        return jax.pmap(init)((keys, params))
+        return program.begun(init, (keys, params))
     return init((keys, params))
 
 

@@ -107,6 +107,21 @@ class Program:
         """Return the most draws of a chain that a call returns."""
         return capacity_of(self.shapes(state, model))
 
+    def begun(self, init: Callable[[Any], Any], given: Any) -> Any:
+        """Return the first states of chains that have a device each.
+
+        NumPyro compiles `init` and its loop together there, and the bits of a sum over the data may
+        depend on that. So this program has a loop too, of no iterations.
+        """
+        assert self._model is not None
+        model = self._model
+
+        def begin(given: Any, iterations: jax.Array, skipped: jax.Array) -> Any:
+            return self._chunk(model, init(given), iterations, skipped)[0]
+
+        none = np.int32(0)
+        return jax.pmap(begin, in_axes=(0, None, None))(given, none, none)
+
     def advance(
         self, state: Any, iterations: int, skipped: int, model: tuple[tuple, dict]
     ) -> tuple[Any, Any]:

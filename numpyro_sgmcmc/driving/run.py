@@ -110,11 +110,11 @@ def run(
             asked = Asked(Path(folder), every, resume == "law", identity, kept, began)
             found = look_into(asked, plan, mcmc.num_samples)
         mcmc._args, mcmc._kwargs = args, kwargs
+        program = program_of(mcmc, layout, collected, model)
         if found is None:
-            state = first_states(mcmc, layout, rng_key, init_params, args, kwargs)
+            state = first_states(mcmc, layout, program, rng_key, init_params, args, kwargs)
         else:
             state = restored(mcmc, layout, rng_key, found, model)
-        program = program_of(mcmc, layout, collected, model)
         state = program.prepared(state, model)
         shapes = program.shapes(state, model)
         check_until(until, mcmc.sampler, shapes[mcmc._sample_field])

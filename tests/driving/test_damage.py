@@ -47,11 +47,8 @@ def opened(folder):
 def files_of(folder):
     """Return the files from which `open_run` and a resumed run read."""
     kept = (".json", ".npz")
-    return [
-        p
-        for p in sorted(folder.rglob("*"))
-        if p.suffix in kept or p.parent.name.isdigit() or p.parent.name == "c"
-    ]
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return [path for path in found if path.suffix in kept or "c" in path.parts]
 
 
 def flipped(path, rng):

@@ -26,6 +26,11 @@ def test_chain_methods(method, jit_model_args):
     )
 
 
+def test_a_table_over_the_data_that_is_made_on_a_device():
+    """NumPyro compiles it together with the loop, which changes the bits of sums."""
+    assert_identical(*both(lambda: shared("SAGALD"), sg.run, chain_method="parallel"))
+
+
 @pytest.mark.parametrize("method", briefly(METHODS, ["vectorized"]))
 @pytest.mark.parametrize("kind", briefly([NUTS, HMC], [NUTS]))
 def test_kernels_of_numpyro(kind, method):
