@@ -47,8 +47,9 @@ from numpyro_sgmcmc.schedule import cyclical, polynomial
 from numpyro_sgmcmc.search import Search, tune
 from numpyro_sgmcmc.staleness import GeometricDelay, UniformDelay
 from numpyro_sgmcmc.verdict import Diagnosis
+from numpyro_sgmcmc.version import VERSION
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "SAGA",

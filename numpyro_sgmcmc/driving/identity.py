@@ -19,12 +19,13 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.driving.collected import Collected
 from numpyro_sgmcmc.kernels import NumPyroKernel
+from numpyro_sgmcmc.version import VERSION
 
 PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
 """What may change the bits of later draws, but not their law."""
-PACKAGES = ("numpyro", "jax", "jaxlib", "numpyro_sgmcmc")
+PACKAGES = ("numpyro", "jax", "jaxlib")
 
 
 def identity_of(
@@ -66,7 +67,7 @@ def identity_of(
         "machine.XLA_FLAGS": os.environ.get("XLA_FLAGS", "").strip(),
     }
     versions = {f"versions.{name}": version(name) for name in PACKAGES}
-    return found | machine | versions
+    return found | machine | versions | {"versions.numpyro_sgmcmc": VERSION}
 
 
 def program_identity(function: Any, state: Any) -> str:
