@@ -66,7 +66,8 @@ def carry_out(work: Work, state: Any, done: int, bar: Bar) -> Stopped:
     the state.
     """
     pace, last = _Pace(work.target), None
-    check = next_check(work.plan.draws_after(done)) if work.until else work.plan.draws
+    # A run that is resumed at a check repeats it.
+    check = next_check(work.plan.draws_after(done) - 1) if work.until else work.plan.draws
     precision, why = "", "complete"
     with Interrupt() as interrupt:
         while True:

@@ -229,6 +229,8 @@ def test_until_ends_a_run_in_a_folder_at_the_same_draw(tmp_path, killed_after):
     mcmc = drive(tmp_path, num_samples=20_000, options=condition | {"every": 60})
     assert_identical(plain, mcmc)
     assert attributes_of(sg.open_run(tmp_path))["stopped"] == "precise"
+    again = drive(tmp_path, num_samples=20_000, options=condition)
+    assert_identical(plain, again)
 
 
 def test_memory_does_not_hold_the_draws(tmp_path, monkeypatch):
