@@ -165,6 +165,7 @@ def limited(folder, size, samples):
     return found.stderr
 
 
+@pytest.mark.long
 def test_a_limit_on_the_size_of_files_leaves_the_last_commit(tmp_path):
     samples = 20_000
     errors = limited(tmp_path, 200_000, samples)
