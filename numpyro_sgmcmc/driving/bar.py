@@ -47,7 +47,9 @@ class Bar:
         if step.phase == "sample" and count >= LEAST and perf_counter() >= self._next:
             begin = perf_counter()
             found = worst(keeper.sampled(count, LOOKED_AT), self._is_together)
-            self._worst = f", ESS {found.ess:.0f}, R-hat {found.r_hat:.3f}"
+            # Of more draws than are looked at, the evenly spaced ones give a lower bound.
+            least = "at least " if count > LOOKED_AT else ""
+            self._worst = f", ESS {least}{found.ess:.0f}, R-hat {found.r_hat:.3f}"
             now = perf_counter()
             self._next = now + max(BETWEEN, (now - begin) / SHARE)
         self._bar.set_description("sample" if step.draws else "warmup", refresh=False)

@@ -116,7 +116,7 @@ def test_damaged_draws_are_named_with_their_place(finished):
 
 
 @pytest.mark.parametrize("kind", ["commit", "state"])
-@pytest.mark.parametrize("is_torn", [False, True])
+@pytest.mark.parametrize("is_torn", briefly([False, True], []))
 def test_a_damaged_checkpoint_falls_back(kind, is_torn, tmp_path):
     expected = bits(resumed(tmp_path).get_samples(True))
     (path,) = tmp_path.glob(f"{kind}-{numbers(tmp_path)[0]:08d}.*")
@@ -130,6 +130,7 @@ def test_a_damaged_checkpoint_falls_back(kind, is_torn, tmp_path):
     assert opened(tmp_path) == expected
 
 
+@pytest.mark.long
 def test_without_a_whole_commit_the_remedy_is_named(tmp_path):
     resumed(tmp_path)
     for path in tmp_path.glob("commit-*.json"):
@@ -139,6 +140,7 @@ def test_without_a_whole_commit_the_remedy_is_named(tmp_path):
             read(tmp_path)
 
 
+@pytest.mark.long
 def test_damaged_metadata_of_zarr_are_written_again(tmp_path):
     resumed(tmp_path)
     whole = content(tmp_path)
@@ -152,6 +154,7 @@ LIMITED = """
 import resource, sys, warnings
 import numpyro_sgmcmc
 from tests.driving import victim
+from tests.marks import briefly
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
 victim.run(sys.argv[1], sys.argv[2], int(sys.argv[4]))
 """
