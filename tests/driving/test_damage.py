@@ -16,6 +16,7 @@ from numpyro_sgmcmc.folder.zarr_files import NAME
 from tests.contract.problem import data, shared
 from tests.driving.kills import ROOT, content, kill_often, start
 from tests.driving.problem import bits, mcmc_of
+from tests.marks import briefly
 
 SAMPLES, LENGTH = 300, 64
 KILLS, CORRUPTIONS = 10, 40
