@@ -59,7 +59,7 @@ endif
 
 # Continuous integration runs them too.
 test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
-	@$(QUICKLY) tests -m "long and not (fuzz or faults)"
+	@$(QUICKLY) tests -m "long and not (fuzz or faults or slow)"
 	@$(PYTEST) tests -m "slow or papers or fuzz"
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)

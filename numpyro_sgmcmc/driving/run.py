@@ -46,9 +46,11 @@ def run(
 ) -> None:
     """Run an `MCMC` so that it can be watched, stopped, killed and resumed.
 
-    The draws are those of `mcmc.run`, to the bit. Afterwards `mcmc.get_samples`,
-    `get_extra_fields`, `print_summary` and `last_state`, and `to_inference_data`, `diagnose` and
-    `report`, work as after `mcmc.run`. Any kernel of NumPyro can be run.
+    The draws are those of `mcmc.run`, to the bit, unless flags of XLA choose another code
+    generation, with which the bits of a loop may depend on the program around it. Afterwards
+    `mcmc.get_samples`, `get_extra_fields`, `print_summary` and `last_state`, and
+    `to_inference_data`, `diagnose` and `report`, work as after `mcmc.run`. Any kernel of NumPyro
+    can be run.
 
     The iterations are computed by one compiled program, called a few times a second, with the
     Python process in between: the progress bar moves, and Ctrl-C ends the run with the draws so

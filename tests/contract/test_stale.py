@@ -23,8 +23,7 @@ from numpyro_sgmcmc import (
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
-from tests.contract.problem import ANCHOR, BASES, SOME, assert_same, build, data, mcmc_of, model
-from tests.marks import briefly
+from tests.contract.problem import ANCHOR, BASES, assert_same, build, data, mcmc_of, model
 from tests.registry import KERNELS
 
 FRESH = [name for name in BASES if name not in ("SAGALD",) and not KERNELS[name].age]
@@ -48,7 +47,8 @@ def same_bits(first, second):
     )
 
 
-@pytest.mark.parametrize("name", briefly(FRESH, SOME[:2]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FRESH)
 def test_age_zero_is_the_kernel_bit_by_bit(name):
     expected, _ = draws_of(build(name))
     for wrap in ZERO.values():
@@ -57,7 +57,7 @@ def test_age_zero_is_the_kernel_bit_by_bit(name):
         assert not np.any(mcmc.get_extra_fields()["staleness"])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [ReshuffledMinibatch(), SharedMinibatch()])
 def test_age_zero_with_other_schemes(scheme):
     expected, _ = draws_of(build("SGLD", minibatch=scheme))
@@ -122,6 +122,7 @@ def test_a_run_that_goes_on_is_the_run_without_a_break():
     assert_same(both, whole)
 
 
+@pytest.mark.slow
 def test_other_ages_give_other_draws_and_the_same_ages_the_same():
     first, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))
     again, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))

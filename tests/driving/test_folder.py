@@ -56,6 +56,7 @@ def killed_after(monkeypatch):
     return until_killed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", briefly(["SGHMC", "SAGALD", "RichardsonRomberg(SGHMCSplit)"], ["SAGALD"])
 )
@@ -72,7 +73,7 @@ def test_a_resumed_run_is_the_same_run(name, method, tmp_path, killed_after):
     assert_identical(own, again)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_resumed_by_the_same_object(tmp_path, killed_after):
     own = mcmc_of(sg.SGHMC(model, 1e-3, friction=5.0))
     own.run(jax.random.key(1), *data())
@@ -81,7 +82,7 @@ def test_resumed_by_the_same_object(tmp_path, killed_after):
     assert bits(drive(tmp_path, kernel=kernel).get_samples()) == bits(own.get_samples())
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_resumed_warm_up_that_chooses_is_not_repeated(tmp_path, killed_after, monkeypatch):
     killed_after(2, tmp_path, kernel=sg.SGHMCSplit(model), num_warmup=100)
     monkeypatch.setattr("numpyro_sgmcmc.kernels.memory.prepare", None)
@@ -99,7 +100,7 @@ def test_a_resumed_warm_up_that_chooses_is_not_repeated(tmp_path, killed_after, 
     assert attributes["tuned"] == 1 and attributes["stopped"] == "complete"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_more_samples_go_on_from_the_end(tmp_path):
     drive(tmp_path / "a", num_samples=20)
     longer = drive(tmp_path / "a", num_samples=150)
@@ -118,7 +119,7 @@ def test_more_samples_with_thinning_must_be_aligned(tmp_path):
     assert_identical(own, drive(tmp_path, num_samples=29, thinning=3))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_others_read_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("numpyro_sgmcmc.folder.layout.MOST_LENGTH", 32)
     mcmc = drive(tmp_path, num_samples=100, options={"collect_warmup": True})
@@ -141,7 +142,7 @@ def test_others_read_the_folder(tmp_path, monkeypatch):
     assert attributes["kernel"] == "SGHMC"
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_read_while_it_runs(tmp_path, monkeypatch):
     seen, commit = [], DrawsOnDisk.commit
 
@@ -218,7 +219,7 @@ def test_a_constant_that_the_model_uses_is_noticed(tmp_path, monkeypatch):
         drive(tmp_path, kernel=sg.SGLD(_scaled, 1e-3), num_samples=40)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_other_versions_need_the_word_law(tmp_path, monkeypatch):
     drive(tmp_path, num_samples=20)
     monkeypatch.setattr(identity, "version", lambda name: f"9.{name}")
@@ -230,7 +231,7 @@ def test_other_versions_need_the_word_law(tmp_path, monkeypatch):
     assert attributes_of(sg.open_run(tmp_path))["notes"] == notes
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_until_ends_a_run_in_a_folder_at_the_same_draw(tmp_path, killed_after):
     condition = {"until": sg.until(ess=50)}
     plain = mcmc_of(shared("SGHMC"), num_samples=20_000)
@@ -243,7 +244,7 @@ def test_until_ends_a_run_in_a_folder_at_the_same_draw(tmp_path, killed_after):
     assert_identical(plain, again)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_memory_does_not_hold_the_draws(tmp_path, monkeypatch):
     monkeypatch.setattr(DrawsInMemory, "__init__", None)
     mcmc = drive(tmp_path, num_samples=100)

@@ -10,6 +10,10 @@ from tests.contract.problem import NAMES, build, data, model, shared
 from tests.driving.problem import assert_identical, bits, both, mcmc_of, whole
 from tests.marks import briefly
 
+# XLA's older code generation, with which quick tests compile, gives a loop other bits if it is part
+# of another program.
+pytestmark = pytest.mark.slow
+
 METHODS = ["vectorized", "sequential", "parallel"]
 
 

@@ -164,6 +164,7 @@ def test_an_unstable_combination_is_not_calibrated(build):
     assert not found.calibrated
 
 
+@pytest.mark.long
 def test_the_warm_up_takes_a_step_that_the_ages_allow():
     plain = SGHMCSplit(gaussian)
     run(plain, samples=1)
