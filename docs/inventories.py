@@ -57,6 +57,7 @@ OBJECTS = {
             **{name: ("class", "library/functions.html#$") for name in ("int", "float", "bool")},
             **{name: ("class", "library/stdtypes.html#$") for name in ("str", "dict", "list")},
             "object": ("class", "library/functions.html#$"),
+            "os.PathLike": ("class", "library/os.html#$"),
             "tuple": ("class", "library/stdtypes.html#$"),
             "typing.Any": ("data", "library/typing.html#$"),
             "typing.NamedTuple": ("class", "library/typing.html#$"),
