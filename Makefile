@@ -49,7 +49,7 @@ UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
 	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST)
-test: install ## run the tests (about 9 minutes)
+test: install ## run the tests (about 10 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults)"
@@ -58,7 +58,7 @@ else
 endif
 
 # Continuous integration runs them too.
-test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
+test-long: install ## run the tests that `make test` leaves out (about 35 minutes)
 	@$(QUICKLY) tests -m "long and not (fuzz or faults or slow)"
 	@$(PYTEST) tests -m "slow or papers or fuzz"
 
