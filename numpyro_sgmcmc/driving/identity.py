@@ -24,11 +24,11 @@ from numpyro_sgmcmc.version import VERSION
 PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
-"""What may change the bits of later draws, but not their law."""
+"""What may change the bits of later draws, but not their distribution."""
 PACKAGES = ("numpyro", "jax", "jaxlib")
 
 
-def identity_of(
+def run_identity(
     mcmc: MCMC,
     rng_key: Any,
     collected: Collected,
@@ -110,8 +110,8 @@ def check_same(
     remedy = "Give what the folder's run was given, or choose another `folder`."
     if set(refused) <= set(may):
         remedy = (
-            "The draws to come would have the same law, but not the same bits. Use what the run"
-            ' began with, choose another `folder`, or go on with resume="law".'
+            "The draws to come would have the same distribution, but not the same bits. Use what"
+            ' the run began with, choose another `folder`, or go on with resume="law".'
         )
     elif refused == [PROGRAM]:
         remedy = (

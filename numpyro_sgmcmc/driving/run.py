@@ -16,7 +16,7 @@ from numpyro_sgmcmc.driving.collected import collected_of
 from numpyro_sgmcmc.driving.compiled import program_of
 from numpyro_sgmcmc.driving.finish import conclude, leave_to_mcmc, read_back, sentence_of
 from numpyro_sgmcmc.driving.first import first_states
-from numpyro_sgmcmc.driving.identity import identity_of
+from numpyro_sgmcmc.driving.identity import run_identity
 from numpyro_sgmcmc.driving.loop import TARGET, Stopped, Work, carry_out
 from numpyro_sgmcmc.driving.memory import DrawsInMemory
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk
@@ -76,7 +76,8 @@ def run(
             `until(ess=400, r_hat=1.01)`.
         resume: "exact" refuses a folder if anything differs from the run that began it, such as
             data, options or the version of JAX. "law" goes on where only versions or the machine
-            differ: the draws to come have the same law, but not the same bits. The results say so.
+            differ: the draws to come have the same distribution, but not the same bits. The results
+            say so.
         collect_warmup: whether to keep draws of the warm-up too, for the groups `warmup_posterior`
             and `warmup_sample_stats`.
         progress_bar: whether to show a progress bar. None is what `mcmc` was given.
@@ -107,7 +108,7 @@ def run(
     with Lock(Path(folder)) if folder is not None else nullcontext():
         asked = found = None
         if folder is not None:
-            identity = identity_of(mcmc, rng_key, collected, init_params, collect_warmup, model)
+            identity = run_identity(mcmc, rng_key, collected, init_params, collect_warmup, model)
             kept = KEPT if until is None else until.kept(layout.chains)
             asked = Asked(Path(folder), every, resume == "law", identity, kept, began)
             found = look_into(asked, plan, mcmc.num_samples)

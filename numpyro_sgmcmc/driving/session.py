@@ -238,9 +238,10 @@ def asdict_of(variable: Variable) -> dict[str, Any]:
 
 
 def _remember_draws(history: History, held: Committed, shapes: Any, field: str) -> None:
-    """Fill the history as the process that drew them did; the draws are read once."""
+    """Fill the history as the process that drew them did, one file of draws after the other."""
     if not held.commit.draws["sample"]:
         return
     places = [i for i, variable in enumerate(held.layout) if variable.field == field]
-    draws = [held.draws("sample", place) for place in places]
-    history.add(by_site(jax.tree.unflatten(jax.tree.structure(shapes[field]), draws)))
+    form = jax.tree.structure(shapes[field])
+    for draws in held.parts("sample", places):
+        history.add(by_site(jax.tree.unflatten(form, draws)))

@@ -51,6 +51,14 @@ class Committed:
         assert at == len(self.commit.sums[phase]) * length + self._rest[phase][place].shape[1]
         return found
 
+    def parts(self, phase: str, places: list[int]) -> Iterator[tuple[np.ndarray, ...]]:
+        """Yield the draws of several variables file by file, in their order.
+
+        Raises:
+            Damaged: if a file of draws is damaged; the message names it and its draws.
+        """
+        return zip(*(self._parts(phase, place) for place in places), strict=True)
+
     def check_files(self) -> None:
         """Check that all full files of draws are there, in full length.
 

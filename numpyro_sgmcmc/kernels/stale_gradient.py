@@ -42,9 +42,9 @@ class StaleGradient(AbstractKernel):
 
         a h lambda / (D - a h lambda)    (Langevin dynamics: a h lambda),
 
-    of first order in h whatever the order of the kernel and the law of the ages, and the chain is
-    unstable from about a h lambda = D on. The dynamics do not see the position, so that neither
-    this nor a remedy changes them.
+    of first order in h whatever the order of the kernel and the distribution of the ages, and the
+    chain is unstable from about a h lambda = D on. The dynamics do not see the position, so that
+    neither this nor a remedy changes them.
 
     Remedies, in the preconditioner's coordinates y with z = S y:
 
@@ -105,9 +105,9 @@ class StaleGradient(AbstractKernel):
         self.kernel = _checked(kernel)
         self.model = kernel.model
         _check_remedy(remedy, curvature, kernel.options)
-        law: AbstractDelay = delay_of(delay, max_staleness)
+        ages: AbstractDelay = delay_of(delay, max_staleness)
         whiten = None if curvature is None else _whitening(curvature)
-        self._options = replace(kernel.options, staleness=Staleness(law, remedy, whiten))
+        self._options = replace(kernel.options, staleness=Staleness(ages, remedy, whiten))
 
     @property
     def default_fields(self) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def _extrapolation(run: Run) -> dict[str, Any]:
 
 
 def _staleness(run: Run) -> dict[str, Any]:
-    """Return the law of the ages of gradients, their mean, and the remedy in force."""
+    """Return the distribution of the ages of gradients, their mean, and the remedy in force."""
     staleness, kernel = run.options.staleness, run.kernel
     if staleness is None or not isinstance(kernel, StaleGradient):
         return {}

@@ -22,7 +22,7 @@ def ageing(
     a h lambda, where a is the mean age and lambda the mean of the curvature that is not corrected.
 
     Args:
-        delay: the law of the ages.
+        delay: the distribution of the ages.
         remedy: the remedy in force, or None.
         dynamics: the run's dynamics.
         curvature: the true curvature in the preconditioner's coordinates, (m,).

@@ -1,4 +1,4 @@
-"""Laws of the age of a gradient, in transitions."""
+"""Distributions of the age of a gradient, in transitions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -17,7 +17,7 @@ COUNTS = 4_096
 
 
 class AbstractDelay(ABC):
-    """The law of the age of the gradient that a transition uses, independent of the walker.
+    """The distribution of the age of a transition's gradient, independent of the walker.
 
     Attributes:
         largest: m, the largest age.
@@ -106,7 +106,7 @@ class GeometricDelay(AbstractDelay):
     """Ages k with probabilities in proportion to r^k up to m, independent at each transition.
 
     r = a / (1 + a) is the ratio of a geometric distribution of mean a. Large ages are left out, so
-    the mean of the law, `mean`, is below a.
+    the mean of this distribution, `mean`, is below a.
 
     Args:
         average: a, the mean age without the bound.

@@ -1,4 +1,4 @@
-"""From a user's `delay` and `max_staleness` to the law of the ages of gradients."""
+"""From a user's `delay` and `max_staleness` to the distribution of the ages of gradients."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ REMEDY = (
 
 
 def delay_of(delay: Any, max_staleness: Any) -> AbstractDelay:
-    """Return the law.
+    """Return the distribution.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -39,7 +39,9 @@ def delay_of(delay: Any, max_staleness: Any) -> AbstractDelay:
     if callable(delay):
         return _scheduled(delay, _needed(bound, delay))
     if isinstance(delay, bool) or not isinstance(delay, int | np.integer):
-        raise TypeError(f"Expected `delay` to be a law of ages; got {delay!r}. {REMEDY}")
+        raise TypeError(
+            f"Expected `delay` to be an age or a distribution of ages; got {delay!r}. {REMEDY}"
+        )
     return _within(FixedDelay(check_age("delay", delay)), bound)
 
 

@@ -13,7 +13,7 @@ class Staleness:
     """How old gradients are, and the remedy against their bias.
 
     Attributes:
-        delay: the law of their ages.
+        delay: the distribution of their ages.
         remedy: "friction", "curvature", or None.
         whiten: W with H = W' W, from the curvature that the user gave; None if the remedy takes
             that of the warm-up's approximation.

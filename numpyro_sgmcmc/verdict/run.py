@@ -102,10 +102,15 @@ def finished_run(run: Run) -> FinishedRun:
         is_together=minibatch.is_shared and run.is_vectorised,
         has_independent_noise=minibatch.is_independent,
         rows=1 if longest is None else longest.size,
-        rows_of_draw=run.num_steps * batch,
+        rows_of_draw=_transitions_of_draw(run) * batch,
         seconds_of_draw=_seconds_of_draw(run),
         staleness=run.options.staleness,
     )
+
+
+def _transitions_of_draw(run: Run) -> int:
+    """Return the transitions from one draw that is kept to the next."""
+    return run.num_steps * run.settings["thinning"]
 
 
 def _seconds_of_draw(run: Run) -> float | None:
@@ -115,7 +120,7 @@ def _seconds_of_draw(run: Run) -> float | None:
     chains, method = run.settings["num_chains"], run.settings["chain_method"]
     at_once = chains if run.is_vectorised and method != "sequential" else 1
     each = max(at_once / WALKERS, 1.0) / at_once
-    return float(each * run.adaptation.seconds_per_transition * run.num_steps)
+    return float(each * run.adaptation.seconds_per_transition * _transitions_of_draw(run))
 
 
 def _walkers(run: Run, step_size: float, finest: np.ndarray) -> tuple[Walker, ...]:

@@ -64,7 +64,7 @@ def verdict(
         draws={site: draws} | (others or {}),
         fields=fields | (walkers or {}),
         adaptation=None,
-        settings={},
+        settings={"thinning": 1},
         wall_time=None,
     )
     return diagnosis_of(run, functions)
