@@ -139,7 +139,7 @@ def restored(
         prepared = decoded(commit.prepared, parts, known)
         if prepared is not None:
             target, _ = kernel.memory.bind(kernel.model, kernel.options, *model)
-            kernel.memory.remember(target, mcmc.num_warmup, prepared)
+            kernel.memory.remember(target, kernel.options, mcmc.num_warmup, prepared)
     shaped = template(mcmc, layout, keys, *model)
     bind(mcmc, layout, keys, *model)
     if layout.is_sequential:

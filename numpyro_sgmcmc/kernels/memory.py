@@ -73,7 +73,7 @@ class Memory:
 
         With `init_params` it is prepared again, because the search for a mode begins there.
         """
-        key = target.fingerprint, request.num_warmup
+        key = _key(target.fingerprint, options, request.num_warmup)
         known = self._prepared.get(key)
         if known is not None and request.init_params is None:
             self._prepared.move_to_end(key)
@@ -82,9 +82,11 @@ class Memory:
             options = options.with_gradient(known.tuned.gradient)
         return _keep(self._prepared, key, prepare(target, options, request, tag))
 
-    def remember(self, target: Target, num_warmup: int, prepared: Prepared) -> None:
+    def remember(
+        self, target: Target, options: Options, num_warmup: int, prepared: Prepared
+    ) -> None:
         """Keep settings that another process prepared for these data."""
-        _keep(self._prepared, (target.fingerprint, num_warmup), prepared)
+        _keep(self._prepared, _key(target.fingerprint, options, num_warmup), prepared)
 
     def structure_for(
         self, model: Callable, found: Fingerprint, args: tuple, kwargs: dict
@@ -116,9 +118,11 @@ class Memory:
         structure = read_structure(model, args, kwargs)
         return Target(structure, options.minibatch, args, kwargs)
 
-    def adaptation_for(self, found: Fingerprint, num_warmup: int) -> Adaptation | None:
+    def adaptation_for(
+        self, found: Fingerprint, options: Options, num_warmup: int
+    ) -> Adaptation | None:
         """Return what the warm-up chose for these data; None if it is not in the cache."""
-        prepared = self._prepared.get((found, num_warmup))
+        prepared = self._prepared.get(_key(found, options, num_warmup))
         return None if prepared is None else prepared.adaptation
 
 
@@ -128,6 +132,11 @@ def memory_of(kernel: Any) -> Memory:
 
 
 _MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
+
+
+def _key(found: Fingerprint, options: Options, num_warmup: int) -> Any:
+    """Return the key of a preparation. A kernel and its extrapolation differ in one option."""
+    return found, num_warmup, options.has_open_minibatch
 
 
 def _keep(kept: OrderedDict, key: Any, value: Any) -> Any:

@@ -40,6 +40,7 @@ def checked_options(
         check_instance("gradient", gradient, AbstractGradient, "Plain() or FixedPoint()")
     schedule = as_schedule(step_size)
     temperature = check_number("temperature", temperature, allow_zero=True)
+    has_open_minibatch = minibatch is None
     minibatch = UniformMinibatch() if minibatch is None else minibatch
     check_instance("minibatch", minibatch, AbstractMinibatch, "UniformMinibatch(replace=False)")
     if preconditioner is not None:
@@ -53,6 +54,7 @@ def checked_options(
         gradient=gradient,
         temperature=temperature,
         minibatch=minibatch,
+        has_open_minibatch=has_open_minibatch,
         preconditioner=preconditioner,
         noise_correction=noise_correction,
         num_steps=fixed_steps(num_steps, schedule),

@@ -2,6 +2,7 @@
 
 from abc import ABC
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -62,8 +63,12 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
 
     @property
     def options(self) -> Options:
-        """The user's choices for each walker."""
-        return self.kernel.options
+        """The user's choices for each walker.
+
+        Minibatches stay independent where the user left them open, because the coefficients of an
+        extrapolation are those of the bias of independent gradient noise.
+        """
+        return replace(self.kernel.options, has_open_minibatch=False)
 
     @property
     def memory(self) -> Memory:

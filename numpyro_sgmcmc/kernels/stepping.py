@@ -25,11 +25,11 @@ def stepper_of(
         gradient = StaleEstimate(gradient, remedy if isinstance(remedy, CurvatureRemedy) else None)
         if isinstance(remedy, FrictionRemedy):
             dynamics = remedy.damped(dynamics)
-    potential = stochastic_potential(structure, args, kwargs)
+    potential, scheme = stochastic_potential(structure, args, kwargs), options.scheme(tuned)
     return Stepper(
-        potential=by_slices(potential) if options.minibatch.is_contiguous else potential,
+        potential=by_slices(potential) if scheme.is_contiguous else potential,
         transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
-        scheme=options.minibatch,
+        scheme=scheme,
         plates=structure.plates,
         is_random=structure.is_random,
         temperature=options.temperature,

@@ -1,6 +1,6 @@
 """Minibatch schemes, which map a key, a step count and a state to indices by plate name."""
 
-from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.minibatch.contiguous import ContiguousMinibatch
 from numpyro_sgmcmc.minibatch.reshuffled import ReshuffledMinibatch
 from numpyro_sgmcmc.minibatch.rows import uniform_rows
@@ -12,6 +12,7 @@ from numpyro_sgmcmc.minibatch.uniform import UniformMinibatch
 __all__ = [
     "AbstractMinibatch",
     "ContiguousMinibatch",
+    "Epoch",
     "ReshuffledMinibatch",
     "SharedMinibatch",
     "SweepMinibatch",

@@ -1,11 +1,25 @@
 """Interface of minibatch schemes, which draw the rows of each subsampled plate for a step."""
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 
 from numpyro_sgmcmc.types import Indices, Plate
+
+
+class Epoch(NamedTuple):
+    """How the gradient noise of a plate's minibatches depends on each other.
+
+    Attributes:
+        order: the numbers of an epoch's blocks of rows, in the order of their use. A block may be
+            used again. After the last one a new epoch begins, with other blocks.
+        repulsion: r, if -r is the correlation of the noise of two blocks: 1 / (K - 1) for K blocks
+            that hold all rows, whose noise sums to zero.
+    """
+
+    order: tuple[int, ...]
+    repulsion: float
 
 
 class AbstractMinibatch(ABC):
@@ -34,3 +48,7 @@ class AbstractMinibatch(ABC):
         self, key: jax.Array, count: jax.Array, plates: dict[str, Plate], state: Any
     ) -> tuple[Indices, Any]:
         """Return the indices of minibatch number `count`, by plate name, and the next state."""
+
+    def epoch(self, plate: Plate) -> Epoch | None:
+        """Return how the noise of minibatches depends on each other; None if that is not known."""
+        return None

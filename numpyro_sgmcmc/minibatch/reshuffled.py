@@ -1,13 +1,14 @@
 """Minibatches that use every row once in an epoch, in a new random order each time."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, final
 
 import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.minibatch.permutation import permuted
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
 from numpyro_sgmcmc.types import Indices, Plate
@@ -52,6 +53,7 @@ def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
 
 
 @final
+@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[])
 @dataclass(frozen=True)
 class ReshuffledMinibatch(AbstractMinibatch):
     """Uses every row once in an epoch, in a new random order in each epoch.
@@ -83,3 +85,8 @@ class ReshuffledMinibatch(AbstractMinibatch):
             rows[name] = read(state[name], size, jnp.arange(batch))
             streams[name] = advance(state[name], size, batch)
         return rows, streams
+
+    def epoch(self, plate: Plate) -> Epoch:
+        """Return blocks that are used once. If B does not divide N, their number is rounded."""
+        blocks = max(round(plate.size / plate.subsample_size), 1)
+        return Epoch(tuple(range(blocks)), 1 / max(blocks - 1, 1))

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.minibatch.base import AbstractMinibatch
+from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.minibatch.reshuffled import Stream, advance, new_stream, read
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
 from numpyro_sgmcmc.types import Indices, Plate
@@ -66,3 +66,9 @@ class SweepMinibatch(AbstractMinibatch):
             )
             sweeps[name] = Sweep(stream, jnp.where(is_over, 0, step + 1))
         return rows, sweeps
+
+    def epoch(self, plate: Plate) -> Epoch:
+        """Return blocks that are used twice. If B does not divide N, some rows are in no block."""
+        blocks = tuple(range(plate.size // plate.subsample_size))
+        left = plate.size - plate.subsample_size
+        return Epoch(blocks + blocks[::-1], plate.subsample_size / left if left else 0.0)

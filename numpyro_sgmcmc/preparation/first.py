@@ -89,7 +89,7 @@ def _first_state(
         num_diverging=jnp.zeros((), jnp.int32),
         aux=aux,
         gradient=tuned.gradient.init(view, position, prepared.anchor),
-        minibatch=options.minibatch.init(key_batch, structure.plates),
+        minibatch=options.scheme(tuned).init(key_batch, structure.plates),
         tuned=tuned,
         preconditioner=tuned.preconditioner.init(position, options.temperature),
         kinetic_temperature=dynamics.kinetic_temperature(aux),

@@ -10,6 +10,7 @@ from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.staleness import Staleness
+from numpyro_sgmcmc.state import Tuned
 
 
 @final
@@ -24,6 +25,8 @@ class Options:
         gradient: the gradient estimator, or None.
         temperature: T.
         minibatch: the minibatch scheme.
+        has_open_minibatch: whether the user left the scheme open, so that the warm-up may choose
+            epochs.
         preconditioner: the preconditioner, or None.
         noise_correction: "diagonal", "dense", False for none, or None.
         num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
@@ -44,11 +47,16 @@ class Options:
     max_num_steps: int
     init_strategy: Callable
     staleness: Staleness | None = None
+    has_open_minibatch: bool = False
 
     @property
     def anchor(self) -> dict[str, Any] | None:
         """The user's anchor: unconstrained values by site name, or None."""
         return None if self.gradient is None else self.gradient.anchor
+
+    def scheme(self, tuned: Tuned) -> AbstractMinibatch:
+        """Return the minibatch scheme of a chain with these settings."""
+        return self.minibatch if tuned.scheme is None else tuned.scheme
 
     def with_gradient(self, gradient: AbstractGradient) -> "Options":
         """Return the options with this gradient estimator, if the user gave none."""

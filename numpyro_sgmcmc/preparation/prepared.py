@@ -8,6 +8,7 @@ import jax
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.preparation.advice import duration, larger_minibatches
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
@@ -32,6 +33,7 @@ class Adaptation(NamedTuple):
         batch_factor: factor by which minibatches would have to grow for their noise not to limit
             the step size; 1 if it does not limit it.
         plates: the subsampled plates.
+        scheme: the minibatch scheme that was chosen; None if it is that of the options.
         windows: number of warm-up windows; 0 if the preconditioner and the anchor come from the
             first Gaussian approximation.
         num_steps: transitions of a draw, as the user or the warm-up chose it.
@@ -55,6 +57,7 @@ class Adaptation(NamedTuple):
     relaxation_steps: jax.Array
     batch_factor: jax.Array
     plates: Mapping[str, Plate]
+    scheme: AbstractMinibatch | None = None
     windows: int = 0
     num_steps: Any = None
     autocorrelation_time: Any = None
@@ -78,11 +81,13 @@ class Adaptation(NamedTuple):
                 f" could be {factor:.0f} times as large."
             )
         taken = "left in" if self.correction is None else "taken out of the injected noise"
+        epochs = "" if self.scheme is None else ", rows in epochs"
         return (
-            f"{type(self.gradient).__name__} gradient, step size {float(self.step_size):.3g}"
-            f"{friction}: curvature {float(self.curvature):.3g}, gradient noise"
-            f" {float(self.noise):.3g} in whitened units, {float(self.share):.1%} of the injected"
-            f" noise, {taken}; {self._pace()}; {self.windows} windows.{advice}"
+            f"{type(self.gradient).__name__} gradient{epochs}, step size"
+            f" {float(self.step_size):.3g}{friction}: curvature {float(self.curvature):.3g},"
+            f" gradient noise {float(self.noise):.3g} in whitened units,"
+            f" {float(self.share):.1%} of the injected noise, {taken}; {self._pace()};"
+            f" {self.windows} windows.{advice}"
         )
 
     def _pace(self) -> str:

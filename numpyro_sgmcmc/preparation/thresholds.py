@@ -47,6 +47,21 @@ MANY_NUMBERS = 100_000
 """From this dimension on the mean-field fit uses one draw at each step, because its noise averages
 over many coordinates."""
 
+# Minibatches by epochs.
+
+MOST_BLOCKS = 512
+"""Minibatches of an epoch up to which epochs are considered, as their recursion is computed."""
+
+LEAST_GAIN = 2.0
+"""Factor by which epochs must shorten the relaxation time: their rows cost a little more to draw,
+and independent minibatches are better understood."""
+
+CURVATURES = 17
+"""Curvatures at which the recursion is computed."""
+
+STEP_RATIO = 2**-0.25
+"""Ratio of the step sizes that are tried."""
+
 # The search for a mode.
 
 ADAM_STEPS = 2_000

@@ -12,6 +12,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
+from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.limits import choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise
@@ -72,6 +73,14 @@ def choose_numbers(
     slowest = curvature.mean if smallest_curvature is None else smallest_curvature
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, slowest, can_slow)
+    scheme = None
+    if may_use_epochs(options, gradient, target.structure):
+        (plate,) = target.structure.plates.values()
+        ends = slowest, curvature.largest
+        inputs = plate, limits, noise, chosen, temperature, quiet, caution, ends, can_slow
+        epochs = in_epochs(*inputs)
+        if epochs is not None:
+            kind, (scheme, chosen) = None, epochs
     known, loudest = noise.correction, noise.largest
     if can_slow and float(chosen.largest_noise) < 1:
         loudest = chosen.largest_noise * noise.largest
@@ -89,6 +98,7 @@ def choose_numbers(
         relaxation_steps=chosen.relaxation_steps,
         batch_factor=chosen.batch_factor,
         plates=target.structure.plates,
+        scheme=scheme,
     )
     return adaptation, preconditioner
 

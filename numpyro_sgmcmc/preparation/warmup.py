@@ -233,6 +233,7 @@ def _tuned(adaptation: Adaptation, linear: AbstractLinearMap) -> Tuned:
         linear,
         without_anchor(adaptation.gradient),
         adaptation.correction,
+        scheme=adaptation.scheme,
     )
 
 

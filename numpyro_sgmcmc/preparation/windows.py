@@ -109,10 +109,11 @@ class Window:
         # One split for all keys, because random numbers take long to compile.
         keys_aux, keys_scheme, keys_steps = random.split(key, (3, walkers))
         dynamics = self.dynamics.with_friction(tuned.friction)
+        scheme = view.scheme if tuned.scheme is None else tuned.scheme
         stepper = Stepper(
             potential=view.potential,
             transition=Transition(dynamics, self.gradient, tuned.preconditioner, tuned.correction),
-            scheme=view.scheme,
+            scheme=scheme,
             plates=view.plates,
             is_random=view.structure.is_random,
             temperature=self.temperature,
@@ -168,7 +169,7 @@ class Window:
         carry = (
             start,
             first_aux,
-            jax.vmap(partial(view.scheme.init, plates=view.plates))(keys_scheme),
+            jax.vmap(partial(scheme.init, plates=view.plates))(keys_scheme),
             keys_steps,
             jnp.zeros_like(start),
             jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), moments),

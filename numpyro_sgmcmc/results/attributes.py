@@ -82,7 +82,7 @@ def _parts(run: Run) -> dict[str, Any]:
     return {
         "dynamics": type(options.dynamics).__name__,
         "gradient": in_words(gradient),
-        "minibatch": in_words(options.minibatch),
+        "minibatch": in_words(options.scheme(tuned)),
         "preconditioner": in_words(tuned.preconditioner),
         "noise_correction": type(tuned.correction).__name__ if tuned.correction else "none",
         "step_size_schedule": "constant" if is_constant else in_words(schedule),
@@ -124,7 +124,8 @@ def _tuned(run: Run) -> dict[str, Any]:
     if run.adaptation is None:
         return {"tuned": int(run.tuned.step_size is not None)}
     found = run.adaptation._asdict()
-    for name in ("gradient", "correction", "step_size", "friction", "num_steps", "plates"):
+    elsewhere = "gradient", "correction", "step_size", "friction", "num_steps", "plates", "scheme"
+    for name in elsewhere:
         del found[name]
     values = {name: value for name, value in found.items() if value is not None}
     return {"tuned": 1} | {n: v if isinstance(v, str) else float(v) for n, v in values.items()}

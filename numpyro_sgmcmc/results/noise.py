@@ -21,7 +21,7 @@ def noise_by_direction(run: Run, found: Diagnosis) -> dict[str, np.ndarray]:
         there. Of the finest walker where there are several.
     """
     noise: Any = found.noise_covariance
-    if noise is None or not run.options.minibatch.is_independent:
+    if noise is None or not run.options.scheme(run.tuned).is_independent:
         return {}
     variances = noise.along(noise.axes)
     if not np.all(np.isfinite(variances)):

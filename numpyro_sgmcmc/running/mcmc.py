@@ -35,7 +35,9 @@ def run_of(mcmc: Any) -> Run:
         state=state,
         draws=draws,
         fields=mcmc.get_extra_fields(group_by_chain=True),
-        adaptation=kernel.memory.adaptation_for(target.fingerprint, mcmc.num_warmup),
+        adaptation=kernel.memory.adaptation_for(
+            target.fingerprint, kernel.options, mcmc.num_warmup
+        ),
         settings={
             "num_chains": mcmc.num_chains,
             "chain_method": mcmc.chain_method,

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.staleness import AbstractRemedy
 
@@ -47,6 +48,7 @@ class Tuned(NamedTuple):
         correction: the noise correction, or None.
         pace: numbers of transitions in an iteration; None if the user's options fix it.
         remedy: the remedy against the bias of stale gradients, or None.
+        scheme: the minibatch scheme that the warm-up chose; None if it is that of the options.
     """
 
     step_size: jax.Array | None
@@ -56,3 +58,4 @@ class Tuned(NamedTuple):
     correction: AbstractCorrection | None = None
     pace: Pace | None = None
     remedy: AbstractRemedy | None = None
+    scheme: AbstractMinibatch | None = None

@@ -44,7 +44,7 @@ def evidence_of(
         )
 
     by_noise = as_sd(findings.predicted.noise)
-    if not run.has_independent_noise:  # within an epoch one minibatch's noise undoes another's
+    if not run.has_known_noise:  # one minibatch's noise undoes a part of another's
         by_noise = np.zeros(dimension)
     by_step = as_sd(findings.predicted.discretisation)
     by_age = as_sd(findings.predicted.staleness)

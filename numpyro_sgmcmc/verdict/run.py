@@ -6,11 +6,13 @@ import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.minibatch import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.preparation import WALKERS, Target
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.staleness import Staleness
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.verdict.draws import unconstrained
+from numpyro_sgmcmc.verdict.thresholds import LONGEST_EPOCH
 
 
 class Walker(NamedTuple):
@@ -40,7 +42,7 @@ class FinishedRun(NamedTuple):
         walkers: the finest first; several for Richardson-Romberg, whose finest is there twice.
         weights: of the draws, (chains, draws).
         is_together: whether chains share their minibatches and so depend on each other.
-        has_independent_noise: whether a minibatch's gradient noise says nothing of the next one's.
+        minibatch: the minibatch scheme.
         rows: of the longest subsampled plate, 1 without one.
         rows_of_draw: rows of whose gradients a draw is made.
         seconds_of_draw: about what a draw takes, if all chains make as many; None if not known.
@@ -56,7 +58,7 @@ class FinishedRun(NamedTuple):
     walkers: tuple[Walker, ...]
     weights: np.ndarray
     is_together: bool
-    has_independent_noise: bool
+    minibatch: AbstractMinibatch
     rows: int
     rows_of_draw: int
     seconds_of_draw: float | None
@@ -73,6 +75,26 @@ class FinishedRun(NamedTuple):
         return len({walker.step_size for walker in self.walkers})
 
     @property
+    def epoch(self) -> Epoch | None:
+        """How the noise of minibatches depends on each other, where theory takes it into account.
+
+        The noise of several plates together, and that of an estimator which follows the walker, do
+        not cancel within an epoch.
+        """
+        structure = self.target.structure
+        is_known = self.levels == 1 and self.staleness is None and not structure.is_random
+        if not is_known or len(structure.plates) != 1 or not self.gradient.has_constant_state:
+            return None
+        (plate,) = structure.plates.values()
+        found = self.minibatch.epoch(plate)
+        return found if found is None or len(found.order) <= LONGEST_EPOCH else None
+
+    @property
+    def has_known_noise(self) -> bool:
+        """Whether theory knows what gradient noise adds to the variances."""
+        return self.minibatch.is_independent or self.epoch is not None
+
+    @property
     def has_gradient_noise(self) -> bool:
         """Whether gradients are estimates."""
         structure = self.target.structure
@@ -87,7 +109,7 @@ def finished_run(run: Run) -> FinishedRun:
     rows = {name: np.asarray(run.draws[name]) for name in run.structure.prototype}
     rows = {name: value.reshape(-1, *value.shape[2:]) for name, value in rows.items()}
     draws = unconstrained(run.target, rows).reshape(*weights.shape, -1)
-    minibatch = run.options.minibatch
+    minibatch = run.options.scheme(run.tuned)
     longest = max(run.structure.plates.values(), key=lambda plate: plate.size, default=None)
     batch = 1 if longest is None else longest.subsample_size
     return FinishedRun(
@@ -100,7 +122,7 @@ def finished_run(run: Run) -> FinishedRun:
         walkers=_walkers(run, step_size, draws),
         weights=weights,
         is_together=minibatch.is_shared and run.is_vectorised,
-        has_independent_noise=minibatch.is_independent,
+        minibatch=minibatch,
         rows=1 if longest is None else longest.size,
         rows_of_draw=_transitions_of_draw(run) * batch,
         seconds_of_draw=_seconds_of_draw(run),

@@ -119,7 +119,7 @@ def _relative_variances(
     for walker in run.walkers:
         h, c = walker.step_size, walker.coefficient
         one = relative_variance(dynamics, h, curvature, silence, silence)
-        other = relative_variance(dynamics, h, curvature, v, known)
+        other = relative_variance(dynamics, h, curvature, v, known, epoch=run.epoch)
         settles = np.isfinite(one) & np.isfinite(smooth)
         with np.errstate(invalid="ignore"):
             smooth = np.where(settles, smooth + c * one, np.inf)
@@ -134,8 +134,8 @@ def _relative_variances(
 
 
 def _heating(run: FinishedRun, largest: float) -> float:
-    """Return the inflation by the largest noise; unknown where corrected."""
-    if run.tuned.correction is not None:
+    """Return the inflation by the largest noise; unknown if it depends on the direction."""
+    if run.tuned.correction is not None or run.epoch is not None:
         return float("nan")
     noise = largest / run.temperature
     return sum(w.coefficient * float(run.dynamics.heating(noise, w.step_size)) for w in run.walkers)

@@ -116,3 +116,6 @@ ROWS_LOOKED_AT = 100
 LINEAR = 0.9
 """Share of a function's variance that a regression on the position must explain for theory, which
 is linear, to speak of it."""
+
+LONGEST_EPOCH = 1_024
+"""Minibatches of an epoch up to which theory computes what is left of their noise."""

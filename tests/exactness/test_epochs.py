@@ -16,6 +16,9 @@ from numpyro_sgmcmc import (
     SweepMinibatch,
     UniformMinibatch,
 )
+from numpyro_sgmcmc.dynamics import Langevin, Splitting
+from numpyro_sgmcmc.stationary import relative_variance
+from numpyro_sgmcmc.types import Plate
 from tests.exactness.simulate import around, simulate
 from tests.oracles import linear
 from tests.oracles.enumeration import rows_of
@@ -61,6 +64,24 @@ def test_oracle_is_the_discrete_lyapunov_equation_where_minibatches_are_independ
         )
         _, found = distribution(build(dynamics, h), rows_of(posterior), 2, h, "uniform")
         np.testing.assert_allclose(found, known, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("scheme", ["reshuffled", "sweep"])
+@pytest.mark.parametrize("dynamics", ["langevin", "splitting"])
+def test_theory_of_the_warm_up_and_the_verdict(dynamics, scheme, batch):
+    """It is exact where the noise is the same at every position."""
+    posterior, h = linear.posterior(*ALIKE), {"langevin": 0.08, "splitting": 0.25}[dynamics]
+    _, exact = distribution(build(dynamics, h), rows_of(posterior), batch, h, scheme)
+    found = relative_variance(
+        {"langevin": Langevin(), "splitting": Splitting(friction=FRICTION)}[dynamics],
+        h,
+        posterior.hessian[0],
+        posterior.noise(batch, replace=False).at_mode[0],
+        np.zeros(1),
+        epoch=SCHEMES[scheme].epoch(Plate(4, batch)),
+    )
+    np.testing.assert_allclose(found, exact[0, 0] * posterior.hessian[0], rtol=1e-5)
 
 
 @pytest.mark.parametrize("data", [ALIKE, VARIED], ids=["alike", "varied"])

@@ -1,15 +1,14 @@
 """A kernel's stationary variance on a Gaussian, from its own linear recursion."""
 
-from dataclasses import replace
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
+from numpyro_sgmcmc.minibatch import Epoch
+from numpyro_sgmcmc.stationary.epochs import noise_of_epochs
+from numpyro_sgmcmc.stationary.matrices import Matrices, matrices, outer, summed
 
 RESOLVED = 1e-4
 """Distance from 1 at which an eigenvalue's rounding changes the relative variance by 1e-3."""
@@ -17,10 +16,6 @@ RESOLVED = 1e-4
 SOFT = 1e-2
 """Largest h lambda and h^2 lambda of a direction whose curvature is raised: beyond, the relative
 variance is not near its limit, and an eigenvalue of 1 says that the recursion does not settle."""
-
-DOUBLINGS = 60
-"""Squarings of a recursion's matrix; 2^60 transitions forget a start that any number of draws
-would."""
 
 
 class Ageing(NamedTuple):
@@ -37,15 +32,6 @@ class Ageing(NamedTuple):
     damping: np.ndarray
 
 
-class _Matrices(NamedTuple):
-    """x <- free x + kick g + heat dW, with g the gradient at a query `look` x, for n directions."""
-
-    free: np.ndarray
-    kick: np.ndarray
-    heat: np.ndarray
-    look: np.ndarray
-
-
 def relative_variance(
     dynamics: AbstractDynamics,
     step_size: float,
@@ -53,6 +39,7 @@ def relative_variance(
     noise: np.ndarray,
     corrected: np.ndarray,
     ageing: Ageing | None = None,
+    epoch: Epoch | None = None,
 ) -> np.ndarray:
     """Return the stationary variance over the exact one, 1 / curvature, direction by direction.
 
@@ -84,6 +71,7 @@ def relative_variance(
         noise: V along each direction, (d,).
         corrected: V that the correction knows of, (d,); zeros without.
         ageing: the ages of gradients and the remedy; None if gradients are never old.
+        epoch: how the noise of minibatches depends on each other; None if it is independent.
 
     Returns:
         Shape (d,); infinite where the recursion does not settle.
@@ -93,7 +81,7 @@ def relative_variance(
         ageing = Ageing(np.ones(1), np.zeros_like(curvature), np.zeros_like(curvature))
     known, damping = (np.array(x, np.float64) for x in ageing[1:])
     while True:
-        one = _matrices(dynamics, step_size, damping)
+        one = matrices(dynamics, step_size, damping)
         a = _mean_matrix(one, curvature, known, ageing.ages)
         values = np.linalg.eigvals(a)
         slow = (np.abs(values - 1) < RESOLVED).any(1)
@@ -105,16 +93,16 @@ def relative_variance(
     h = jnp.asarray(step_size)
     share = np.clip(np.asarray(dynamics.heating(jnp.asarray(corrected), h), np.float64), 0.0, 1.0)
     kick, heat = (_padded(x, a.shape[1]) for x in (one.kick, one.heat))
-    added = (
-        (float(step_size) * (1 - share))[:, None, None] * _outer(heat)
-        + np.asarray(noise, np.float64)[:, None, None] * _outer(kick)
-    )  # fmt: skip
     settles = np.abs(values).max(1) < 1
     stable = np.where(settles[:, None, None], a, 0.0)
-    covariance = _summed(stable, added)
+    covariance = summed(stable, (float(step_size) * (1 - share))[:, None, None] * outer(heat))
+    by_noise = (
+        summed(stable, outer(kick)) if epoch is None else noise_of_epochs(stable, kick, epoch)
+    )
+    covariance = covariance + np.asarray(noise, np.float64)[:, None, None] * by_noise
     if np.count_nonzero(ageing.ages) > 1:
         strength = (curvature - known)[:, None]
-        heard = _summed(stable, _outer(kick * strength))
+        heard = summed(stable, outer(kick * strength))
         own, echo = (_scatter(m, one.look, ageing.ages) for m in (covariance, heard))
         settles &= echo < 1
         variance = own / np.where(settles, 1 - echo, 1.0)
@@ -122,39 +110,8 @@ def relative_variance(
     return np.where(settles, covariance[:, 0, 0] * curvature, np.inf)
 
 
-def _matrices(dynamics: AbstractDynamics, step_size: float, damping: np.ndarray) -> _Matrices:
-    inputs = jnp.asarray(step_size), jnp.asarray(damping, jnp.zeros(()).dtype)
-    found = _derivatives(dynamics, *inputs, is_damped=bool(np.any(damping)))
-    return _Matrices(*(np.asarray(x, np.float64) for x in found))
-
-
-# Compiled as a whole, because compiling each operation alone takes longer.
-@partial(jax.jit, static_argnames="is_damped")
-def _derivatives(
-    dynamics: AbstractDynamics, h: jax.Array, damping: jax.Array, is_damped: bool
-) -> tuple[jax.Array, ...]:
-    """Return the entries of `_Matrices` from the dynamics' own step; damping is (n,)."""
-    zero = jnp.zeros(1)
-    aux = jax.eval_shape(lambda: dynamics.init(jax.random.key(0), zero, 1.0))
-    aux = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), aux)
-    flat, unravel = ravel_pytree(aux)
-
-    def step(x: jax.Array, gradient: jax.Array, increment: jax.Array, damping: jax.Array) -> Any:
-        given: Any = dynamics
-        damped = replace(given, compensation=damping) if is_damped else given
-        z, now = x[:1], unravel(x[1:])
-        moved, then = damped.step(now, gradient, increment, h)
-        query = z + damped.lookahead(now, h, z)
-        return jnp.concatenate([z + moved, ravel_pytree(then)[0]]), query
-
-    start = jnp.zeros(1 + flat.size)
-    each = partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero)
-    (free, kick, heat), (look, _, _) = jax.vmap(each)(damping)
-    return free, kick[..., 0], heat[..., 0], look[:, 0]
-
-
 def _mean_matrix(
-    one: _Matrices, curvature: np.ndarray, known: np.ndarray, ages: np.ndarray
+    one: Matrices, curvature: np.ndarray, known: np.ndarray, ages: np.ndarray
 ) -> np.ndarray:
     """Return the mean of the matrices A_k, (n, size + m, size + m)."""
     count, size = one.kick.shape
@@ -181,22 +138,6 @@ def _scatter(m: np.ndarray, look: np.ndarray, ages: np.ndarray) -> np.ndarray:
     second = np.einsum("nki,nij,nkj->nk", rows, m, rows)
     mean = np.einsum("k,nki->ni", ages, rows)
     return second @ ages - np.einsum("ni,nij,nj->n", mean, m, mean)
-
-
-def _summed(a: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Return the sum of A^k Q A'^k over all k, which solves M = A M A' + Q."""
-    total, power = added, a
-    for _ in range(DOUBLINGS):
-        more = power @ total @ power.transpose(0, 2, 1)
-        total = total + more
-        if np.abs(more).max(initial=0.0) <= 1e-15 * np.abs(total).max(initial=0.0):
-            break
-        power = power @ power
-    return total
-
-
-def _outer(x: np.ndarray) -> np.ndarray:
-    return x[:, :, None] * x[:, None, :]
 
 
 def _padded(x: np.ndarray, width: int) -> np.ndarray:

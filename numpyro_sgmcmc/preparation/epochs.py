@@ -1,0 +1,119 @@
+"""Minibatches by epochs, whose noise cancels, where they allow a faster chain."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.minibatch import AbstractMinibatch, Epoch, ReshuffledMinibatch
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation.limits import Chosen, Limits
+from numpyro_sgmcmc.preparation.noise import Noise
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.thresholds import (
+    CURVATURES,
+    LEAST_GAIN,
+    MOST_BLOCKS,
+    STEP_RATIO,
+    TOLERANCE,
+)
+from numpyro_sgmcmc.stationary import relative_variance
+from numpyro_sgmcmc.types import Plate
+
+
+class InEpochs(NamedTuple):
+    """A scheme whose minibatches go through all rows in epochs, and what it allows."""
+
+    scheme: AbstractMinibatch
+    chosen: Chosen
+
+
+def may_use_epochs(options: Options, gradient: AbstractGradient, structure: Structure) -> bool:
+    """Return whether the warm-up may choose minibatches by epochs.
+
+    The user must have left the scheme open. What is left of the noise must be known: there is one
+    subsampled plate, the density is not random, the estimator does not follow the walker, gradients
+    are not stale, the dynamics are linear, and an epoch is short enough for its recursion.
+    """
+    dynamics = options.dynamics
+    if not options.has_open_minibatch or options.staleness is not None or structure.is_random:
+        return False
+    if not gradient.has_constant_state or dynamics.linearised() is not dynamics:
+        return False
+    if len(structure.plates) != 1 or options.temperature == 0:
+        return False
+    (plate,) = structure.plates.values()
+    return 2 <= plate.size // plate.subsample_size <= MOST_BLOCKS
+
+
+def in_epochs(
+    plate: Plate,
+    limits: Limits,
+    noise: Noise,
+    independent: Chosen,
+    temperature: float,
+    most: Any,
+    caution: float,
+    curvatures: tuple[Any, Any],
+    can_slow: bool,
+) -> InEpochs | None:
+    """Return epochs and the settings that they allow; None if independent minibatches do as well.
+
+    What noise adds to a variance follows from the exact recursion on a Gaussian
+    (`stationary/epochs.py`). If an epoch is short compared with the relaxation time, it is of
+    second order in h, where independent minibatches have the first order. The largest value over
+    the range of curvatures counts, because the curvature along a noisy direction is not known.
+
+    Args:
+        plate: the subsampled plate.
+        limits: what limits the step size, and the dynamics with their friction.
+        noise: what was measured of gradient noise.
+        independent: what independent minibatches allow.
+        temperature: T.
+        most: the largest relative error of a variance that noise may cause.
+        caution: factor of the step size; below 1 if larger step sizes have diverged.
+        curvatures: the smallest and the largest curvature.
+        can_slow: whether noisy directions may be slowed down.
+    """
+    if isinstance(independent.step_size, Tracer):
+        return None
+    slowest, largest = (float(x) for x in curvatures)
+    relaxation = limits.dynamics.relaxation_steps
+    enough = float(independent.relaxation_steps) / LEAST_GAIN
+    if float(relaxation(slowest, caution * limits.smooth)) > enough:
+        return None
+    scheme = ReshuffledMinibatch()
+    grid = np.geomspace(max(min(slowest, largest), 1e-3 * largest), largest, CURVATURES)
+    h = float(limits.smooth)
+    best: Chosen | None = None
+    while float(relaxation(slowest, caution * h)) <= (
+        enough if best is None else float(best.relaxation_steps)
+    ):
+        heating = _heating(limits.dynamics, h, grid, scheme.epoch(plate)) / temperature
+        quiet = min(float(most) / (heating * float(noise.largest)), 1.0)
+        is_quiet = quiet == 1 or (
+            can_slow
+            and heating * float(noise.typical) <= float(most)
+            and heating * float(noise.residual) <= TOLERANCE / 2
+        )
+        steps = float(relaxation(slowest * quiet, caution * h))
+        if is_quiet and steps <= (enough if best is None else float(best.relaxation_steps)):
+            best = Chosen(
+                step_size=jnp.asarray(caution * h),
+                share=jnp.asarray(heating * quiet * float(noise.largest)),
+                relaxation_steps=jnp.asarray(steps),
+                batch_factor=jnp.asarray(float(limits.smooth) / h),
+                largest_noise=jnp.asarray(quiet),
+            )
+        h *= STEP_RATIO
+    return None if best is None else InEpochs(scheme, best)
+
+
+def _heating(dynamics: Any, step_size: float, curvatures: np.ndarray, epoch: Epoch) -> float:
+    """Return what noise of variance 1 adds to a variance, at most; infinite if unstable."""
+    nothing, unit = np.zeros_like(curvatures), np.ones_like(curvatures)
+    silent = relative_variance(dynamics, step_size, curvatures, nothing, nothing)
+    noisy = relative_variance(dynamics, step_size, curvatures, unit, nothing, epoch=epoch)
+    return float(np.max(noisy - silent)) if np.all(np.isfinite(noisy)) else np.inf
