@@ -33,14 +33,17 @@ class InEpochs(NamedTuple):
 def may_use_epochs(options: Options, gradient: AbstractGradient, structure: Structure) -> bool:
     """Return whether the warm-up may choose minibatches by epochs.
 
-    The user must have left the scheme open. What is left of the noise must be known: there is one
-    subsampled plate, the density is not random, the estimator does not follow the walker, gradients
-    are not stale, the dynamics are linear, and an epoch is short enough for its recursion.
+    The user must have left the scheme open, and asked for no noise correction. What is left of the
+    noise must be known: there is one subsampled plate, the density is not random, the estimator
+    does not follow the walker, gradients are not stale, the dynamics are linear, and an epoch is
+    short enough for its recursion.
     """
     dynamics = options.dynamics
     if not options.has_open_minibatch or options.staleness is not None or structure.is_random:
         return False
-    if not gradient.has_constant_state or dynamics.linearised() is not dynamics:
+    if options.noise_correction or not gradient.has_constant_state:
+        return False
+    if dynamics.linearised() is not dynamics:
         return False
     if len(structure.plates) != 1 or options.temperature == 0:
         return False

@@ -131,7 +131,11 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     name = {SGLD: "langevin", SGHMC: "hamiltonian", SGHMCSplit: "splitting"}[build]
     given = None if preconditioner == "chosen" else Diagonal(jnp.array([0.2, 0.05, 0.3]))
     kernel = build(
-        linear.model, gradient=gradient, preconditioner=given, noise_correction=correction
+        linear.model,
+        gradient=gradient,
+        minibatch=Uniform(),
+        preconditioner=given,
+        noise_correction=correction,
     )
     warmup = 1_000 if gradient is None and correction is None else 0
     tuned = kernel.init(jax.random.key(0), warmup, None, TARGET.args, {}).tuned

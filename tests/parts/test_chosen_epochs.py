@@ -1,0 +1,126 @@
+"""Minibatches by epochs, where the warm-up chooses them."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import (
+    SGHMC,
+    SGLD,
+    SGNHT,
+    Diagnosis,
+    Plain,
+    ReshuffledMinibatch,
+    RichardsonRomberg,
+    SGHMCSplit,
+    StaleGradient,
+    UniformMinibatch,
+    diagnose,
+    to_inference_data,
+)
+from numpyro_sgmcmc.preparation.thresholds import LEAST_GAIN, TOLERANCE
+from tests.marks import briefly
+from tests.oracles import linear
+
+ROWS, BATCH, CHAINS = 60, 6, 400
+
+
+def regression():
+    rng = np.random.default_rng(0)
+    design = rng.normal(size=(ROWS, 1, 3)) * np.array([1.0, 2.0, 0.5])
+    return design, design @ np.array([0.7, 0.35, 1.4]) + rng.normal(size=(ROWS, 1)), np.ones(1)
+
+
+DATA = regression()
+EXACT = linear.posterior(*DATA)
+ARGUMENTS = (*(jnp.asarray(x, jnp.float32) for x in DATA), BATCH)
+NOISY = {"gradient": Plain(), "noise_correction": False}
+
+
+def started(kernel):
+    return kernel.init(jax.random.key(0), 0, None, ARGUMENTS, {})
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+@pytest.mark.parametrize("build", briefly([SGHMCSplit, SGHMC, SGLD], [SGHMCSplit]))
+def test_epochs_relax_faster_and_keep_to_the_tolerance(build):
+    """Exact second moments in all directions, to the tolerance and 4.5 standard errors.
+
+    False-failure rate 2e-5 for three moments. Independent minibatches would be far off at this step
+    size, so the test shows that epochs run.
+    """
+    kernel, independent = (
+        build(linear.model, **NOISY),
+        build(linear.model, minibatch=UniformMinibatch(), **NOISY),
+    )
+    for one in (kernel, independent):
+        started(one)
+    found, other = kernel.adaptation, independent.adaptation
+    assert isinstance(found.scheme, ReshuffledMinibatch) and other.scheme is None
+    assert found.relaxation_steps * LEAST_GAIN <= other.relaxation_steps
+    dynamics = kernel.options.dynamics.with_friction(found.friction)
+    assert dynamics.heating(found.noise, found.step_size) > 2 * TOLERANCE
+    mcmc = MCMC(
+        kernel,
+        num_warmup=0,
+        num_samples=60,
+        num_chains=CHAINS,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(1), *ARGUMENTS)
+    (draws,) = mcmc.get_samples(group_by_chain=True).values()
+    root = np.linalg.cholesky(EXACT.hessian)
+    y = (np.asarray(draws, np.float64)[:, 30:] - EXACT.mode) @ root
+    squares = np.mean(y**2, axis=1)
+    error = squares.std(0, ddof=1) / np.sqrt(CHAINS)
+    assert np.all(np.abs(squares.mean(0) - 1) < TOLERANCE + 4.5 * error)
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+@pytest.mark.filterwarnings("ignore:Gradients that are:UserWarning")
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: SGHMCSplit(linear.model, minibatch=UniformMinibatch(), **NOISY),
+        lambda: SGHMCSplit(linear.model, gradient=Plain(), noise_correction="dense"),
+        lambda: RichardsonRomberg(SGHMCSplit(linear.model, **NOISY)),
+        lambda: StaleGradient(SGHMCSplit(linear.model, **NOISY), 1),
+        lambda: SGNHT(linear.model, gradient=Plain()),
+        lambda: SGHMCSplit(linear.model),  # the fixed point's noise is small
+    ],
+    ids=["given", "corrected", "extrapolated", "stale", "thermostat", "quiet"],
+)
+def test_minibatches_stay_independent(build):
+    kernel = build()
+    assert started(kernel).tuned.scheme is None
+    assert kernel.adaptation.scheme is None
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+def test_a_kernel_and_its_extrapolation_do_not_share_the_choice():
+    kernel = SGHMCSplit(linear.model, **NOISY)
+    assert started(kernel).tuned.scheme is not None
+    assert started(RichardsonRomberg(kernel)).tuned.scheme is None
+    assert started(kernel).tuned.scheme is not None
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+def test_the_verdict_and_the_attributes_know_the_epochs():
+    kernel = SGHMCSplit(linear.model, **NOISY)
+    mcmc = MCMC(
+        kernel,
+        num_warmup=0,
+        num_samples=1_500,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(2), *ARGUMENTS)
+    found = diagnose(mcmc)
+    assert isinstance(found, Diagnosis) and found.calibrated, found.sentence
+    data = to_inference_data(mcmc, verdict=False)
+    assert data.attrs["minibatch"] == "ReshuffledMinibatch()"
+    assert ", rows in epochs, step size" in str(kernel.adaptation)
