@@ -38,7 +38,11 @@ def test_same_draws_as_vectorised(name, method):
     assert_same(mcmc.get_extra_fields(True), expected.get_extra_fields(True), rtol=2e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+LONG = {"SAGALD", "SGMCMC", "SVRGLD", "SGRRHMC", "RichardsonRomberg(SGLDFP)"}
+"""Kernels whose dynamics and gradients other kernels have."""
+
+
+@pytest.mark.parametrize("name", briefly(NAMES, set(NAMES) - LONG))
 def test_draws(name, capsys):
     mcmc = vectorised(name)
     draws = mcmc.get_samples(group_by_chain=True)

@@ -44,7 +44,8 @@ def vectorised(name):
     return run(kernel_of(name))
 
 
-@pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
+@pytest.mark.long
+@pytest.mark.parametrize("name", KERNELS)
 def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     """From the same state both take the same transitions; another program may round differently."""
     mcmc = vectorised(name)

@@ -47,8 +47,7 @@ def mean_error(mcmc, y):
 
 
 EDITED = list(product((False, True), repeat=3))
-QUICK = [(False, True, True), (True, False, False)]
-"""Two opposite cases: each choice is seen in either way."""
+QUICK = [(True, False, False)]
 
 
 @pytest.mark.parametrize(("pair", "same_mcmc", "inputs"), briefly(EDITED, QUICK))
@@ -120,7 +119,7 @@ def test_data_edited_after_a_run_do_not_judge_it():
 
 
 @pytest.mark.parametrize(
-    "name", briefly(["SGHMCSplit", "RichardsonRomberg(SGLDFP)"], ["RichardsonRomberg(SGLDFP)"])
+    "name", briefly(["SGLDFP", "SGHMCSplit", "RichardsonRomberg(SGLDFP)"], ["SGLDFP"])
 )
 def test_each_of_two_runs_of_a_kernel_has_its_own_data(name):
     kernel = KERNELS[name]()

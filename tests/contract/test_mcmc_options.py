@@ -74,7 +74,7 @@ def test_init_params(chains):
     np.testing.assert_allclose(draws["sigma"].take(0, axis), jnp.exp(start["sigma"]), atol=1e-3)
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize("name", briefly(SOME, SOME[:2]))
 def test_num_steps(name):
     # Three steps an iteration pass through the same points, however they are grouped.
     mcmc = mcmc_of(build(name, num_steps=3), warmup=1, num_samples=2)

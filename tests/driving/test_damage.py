@@ -14,11 +14,13 @@ import numpyro_sgmcmc as sg
 from numpyro_sgmcmc.folder import numbers
 from numpyro_sgmcmc.folder.zarr_files import NAME
 from tests.contract.problem import data, shared
-from tests.driving.kills import ROOT, content, kill_often, start
+from tests.driving.kills import ROOT, content, kill_often
 from tests.driving.problem import bits, mcmc_of
 from tests.marks import briefly
 
 SAMPLES, LENGTH = 300, 64
+STAGES = 100, 200, SAMPLES
+"""Samples of a run at its commits."""
 KILLS, CORRUPTIONS = 10, 40
 
 
@@ -28,13 +30,18 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("finished")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("numpyro_sgmcmc.folder.layout.MOST_LENGTH", LENGTH)
-        mcmc = resumed(folder)
+        mcmc = staged(folder)
     return folder, bits(mcmc.get_samples(True))
+
+
+def staged(folder):
+    """Return a run that made a commit after each of its stages."""
+    return [resumed(folder, samples) for samples in STAGES][-1]
 
 
 def resumed(folder, samples=SAMPLES):
     mcmc = mcmc_of(shared("SGHMC"), num_samples=samples)
-    sg.run(mcmc, jax.random.key(1), *data(), folder=folder, every=1e-3)
+    sg.run(mcmc, jax.random.key(1), *data(), folder=folder)
     return mcmc
 
 
@@ -119,7 +126,7 @@ def test_damaged_draws_are_named_with_their_place(finished):
 @pytest.mark.parametrize("kind", ["commit", "state"])
 @pytest.mark.parametrize("is_torn", briefly([False, True], []))
 def test_a_damaged_checkpoint_falls_back(kind, is_torn, tmp_path):
-    expected = bits(resumed(tmp_path).get_samples(True))
+    expected = bits(staged(tmp_path).get_samples(True))
     (path,) = tmp_path.glob(f"{kind}-{numbers(tmp_path)[0]:08d}.*")
     if is_torn:
         path.write_bytes(path.read_bytes()[:-100])
@@ -133,7 +140,7 @@ def test_a_damaged_checkpoint_falls_back(kind, is_torn, tmp_path):
 
 @pytest.mark.long
 def test_without_a_whole_commit_the_remedy_is_named(tmp_path):
-    resumed(tmp_path)
+    staged(tmp_path)
     for path in tmp_path.glob("commit-*.json"):
         path.write_bytes(b"")
     for read in (sg.open_run, resumed):
@@ -155,7 +162,6 @@ LIMITED = """
 import resource, sys, warnings
 import numpyro_sgmcmc
 from tests.driving import victim
-from tests.marks import briefly
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
 victim.run(sys.argv[1], sys.argv[2], int(sys.argv[4]))
 """
@@ -171,22 +177,21 @@ def limited(folder, size, samples):
 
 
 @pytest.mark.long
-def test_a_limit_on_the_size_of_files_leaves_the_last_commit(tmp_path):
+def test_a_limit_on_the_size_of_files_leaves_the_last_commit(nursery, tmp_path):
     samples = 20_000
     errors = limited(tmp_path, 200_000, samples)
     assert "The last commit is intact" in errors, errors
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
     assert sg.open_run(tmp_path)["posterior"].sizes["chain"] == 2
-    ends = start("epochs", tmp_path, samples).communicate()
-    whole = start("epochs", tmp_path.with_name("whole"), samples).communicate()
-    assert ends[0] == whole[0] == "ends\n", ends[1]
+    nursery.whole("epochs", tmp_path, samples)
+    nursery.whole("epochs", tmp_path.with_name("whole"), samples)
     assert content(tmp_path) == content(tmp_path.with_name("whole"))
 
 
-def test_kills(tmp_path):
-    samples = 20_000
-    ends = start("epochs", tmp_path / "whole", samples).communicate()
-    assert ends[0] == "ends\n", ends[1]
-    folders, _ = kill_often("epochs", tmp_path / "killed", samples, KILLS, np.random.default_rng(0))
+def test_kills(nursery, tmp_path):
+    samples, rng = 20_000, np.random.default_rng(0)
+    nursery.whole("epochs", tmp_path / "whole", samples)
+    expected = content(tmp_path / "whole")
+    folders, _ = kill_often(nursery, "epochs", tmp_path / "killed", samples, KILLS, rng)
     for folder in folders:
-        assert content(folder) == content(tmp_path / "whole")
+        assert content(folder) == expected

@@ -108,6 +108,7 @@ def test_a_second_run_compiles_nothing():
     assert compiled == []
 
 
+@pytest.mark.long
 def test_an_edited_array_is_new_data():
     x, y = (np.array(array) for array in data())
     mcmc = mcmc_of(sg.SGLD(shared("SGLD").model, 1e-3))
@@ -136,7 +137,12 @@ def test_draws_are_held_once():
 
 @pytest.mark.parametrize(
     "condition",
-    [sg.until(ess=50), sg.until(r_hat=1.5), sg.until(mcse={"w": 0.05}), sg.until(ess=50, r_hat=9)],
+    [
+        sg.until(ess=50),
+        pytest.param(sg.until(r_hat=1.5), marks=pytest.mark.long),
+        sg.until(mcse={"w": 0.05}),
+        pytest.param(sg.until(ess=50, r_hat=9), marks=pytest.mark.long),
+    ],
 )
 def test_ends_when_it_is_precise_enough(condition):
     mcmc = mcmc_of(shared("SGHMC"), num_samples=20_000)

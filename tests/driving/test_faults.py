@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import numpyro_sgmcmc as sg
-from tests.driving.kills import ROOT, content, kill_often, start
+from tests.driving.kills import ROOT, content, kill_often
 from tests.driving.test_damage import corrupt, finished
 from tests.driving.victim import KERNELS, SAMPLES
 
@@ -21,13 +21,12 @@ __all__ = ["finished"]
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_killed_run_is_the_same_run(name, tmp_path):
+def test_a_killed_run_is_the_same_run(nursery, name, tmp_path):
     samples = SAMPLES[name]
-    ends = start(name, tmp_path / "whole", samples).communicate()
-    assert ends[0] == "ends\n", ends[1]
+    nursery.whole(name, tmp_path / "whole", samples)
     expected = content(tmp_path / "whole")
     rng = np.random.default_rng(list(KERNELS).index(name))
-    folders, last = kill_often(name, tmp_path / "killed", samples, KILLS, rng)
+    folders, last = kill_often(nursery, name, tmp_path / "killed", samples, KILLS, rng)
     for folder in folders:
         assert content(folder) == expected
     print(f"\n{name}: {KILLS} kills, {len(folders)} runs to the end, the last in {last:.1f} s")
@@ -52,22 +51,21 @@ def full_disk(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_leaves_the_last_commit(full_disk, tmp_path):
+def test_a_full_disk_leaves_the_last_commit(nursery, full_disk, tmp_path):
     samples = SAMPLES["epochs"]
     folder = full_disk / "run"
-    errors = start("epochs", folder, samples).communicate()[1]
+    errors = nursery.live("epochs", folder, samples).errors
     assert "The last commit is intact" in errors, errors
     assert "No space left on device" in errors
     held = sg.open_run(folder)["posterior"].sizes["draw"]
     subprocess.run(["mount", "-o", "remount,size=64m", str(full_disk)], check=True)
-    ends = start("epochs", folder, samples).communicate()
-    whole = start("epochs", tmp_path / "whole", samples).communicate()
-    assert ends[0] == whole[0] == "ends\n", ends[1]
+    nursery.whole("epochs", folder, samples)
+    nursery.whole("epochs", tmp_path / "whole", samples)
     assert content(folder) == content(tmp_path / "whole")
     print(f"\nfull disk: {held} draws of each chain were intact")
 
 
-def test_a_folder_without_the_right_to_write(tmp_path):
+def test_a_folder_without_the_right_to_write(nursery, tmp_path):
     """The superuser writes anywhere, so the disk itself is read-only."""
     folder = tmp_path / "disk"
     folder.mkdir()
@@ -75,7 +73,7 @@ def test_a_folder_without_the_right_to_write(tmp_path):
     if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
         pytest.skip("mounting a read-only disk needs the rights of an administrator")
     try:
-        errors = start("epochs", folder / "run", 1_000).communicate()[1]
+        errors = nursery.live("epochs", folder / "run", 1_000).errors
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
     assert "Expected a folder that can be written to" in errors

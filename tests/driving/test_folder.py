@@ -110,6 +110,7 @@ def test_more_samples_go_on_from_the_end(tmp_path):
         drive(tmp_path / "a", num_samples=149)
 
 
+@pytest.mark.long
 def test_more_samples_with_thinning_must_be_aligned(tmp_path):
     drive(tmp_path, num_samples=20, thinning=3)
     with pytest.raises(ValueError, match=r"remainder 2 by `thinning`=3, .* Use 29\."):
@@ -210,6 +211,7 @@ def _scaled(x, y=None):
         numpyro.sample("y", dist.Normal(x[rows] @ w, 1.0), obs=y[rows])
 
 
+@pytest.mark.long
 def test_a_constant_that_the_model_uses_is_noticed(tmp_path, monkeypatch):
     drive(tmp_path, kernel=sg.SGLD(_scaled, 1e-3))
     monkeypatch.setattr(sys.modules[__name__], "SCALE", 2.0)

@@ -1,14 +1,10 @@
-"""A run in a process of its own, which tests kill: `python -m tests.driving.victim NAME FOLDER`."""
-
-import sys
-import warnings
+"""Runs that tests kill."""
 
 import jax
-import jax.numpy as jnp
 from numpyro.infer import MCMC, NUTS
 
 import numpyro_sgmcmc as sg
-from tests.contract.problem import BATCH, data, model
+from tests.contract.problem import data, model
 from tests.driving.problem import whole
 
 EVERY = 0.2
@@ -43,12 +39,3 @@ def run(name, folder, samples=None, **options):
     given = {"every": EVERY, "collect_warmup": name == "nuts"} | options
     sg.run(mcmc, jax.random.key(5), *data(), folder=folder, **given)
     return mcmc
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    assert BATCH and jnp.zeros(1).size
-    name, folder, *samples = sys.argv[1:]
-    print("begins", flush=True)
-    run(name, folder, *map(int, samples))
-    print("ends", flush=True)

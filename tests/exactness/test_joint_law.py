@@ -18,6 +18,7 @@ from tests.exactness.setting import (
     run,
     varying_data,
 )
+from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.monte_carlo import assert_moments
 from tests.oracles.recursion import pair_covariance, stationary_covariance
@@ -45,6 +46,7 @@ def test_position_and_momentum_at_a_temperature_under_a_preconditioner(name):
     assert_moments(draws, np.append(POSTERIOR.mode, [0.0, 0.0]), covariance)
 
 
+@pytest.mark.long
 def test_pair_at_a_temperature_under_a_preconditioner():
     name, h, temperature = "RichardsonRomberg(SGHMCSplit)", 0.2, 0.3
     options = {"temperature": temperature, "preconditioner": PRECONDITIONER}
@@ -62,6 +64,7 @@ def test_pair_at_a_temperature_under_a_preconditioner():
     assert_moments(draws, np.tile(POSTERIOR.mode, 3), joint[np.ix_(positions, positions)])
 
 
+@pytest.mark.long
 def test_num_steps_is_thinning():
     # Draws one iteration of three transitions apart have covariance A^3 M.
     h = 0.01
@@ -74,7 +77,7 @@ def test_num_steps_is_thinning():
     assert_moments(np.concatenate([out[:, :-1], out[:, 1:]], -1), np.zeros(4), joint)
 
 
-@pytest.mark.parametrize("replace", [True, False], ids=["with", "without"])
+@pytest.mark.parametrize("replace", briefly([True, False], [True]), ids=["with", "without"])
 @pytest.mark.filterwarnings("ignore:The gradient does not vanish:UserWarning")
 def test_splitting_with_a_fixed_point_far_off_the_mode(replace):
     data, batch, h = varying_data(), 3, 0.08

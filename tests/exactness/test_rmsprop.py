@@ -19,7 +19,6 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc import SGLD, RichardsonRomberg, RMSProp, SGHMCSplit
 from numpyro_sgmcmc.types import Minibatch
 from tests.exactness.simulate import around, simulate
-from tests.marks import briefly
 from tests.oracles import linear
 from tests.oracles.monte_carlo import Z
 
@@ -47,7 +46,8 @@ def scores(coarse, fine, covariance):
     return (estimate - covariance) / error
 
 
-@pytest.mark.parametrize("with_drift", briefly([True, False], [True]))
+@pytest.mark.long
+@pytest.mark.parametrize("with_drift", [True, False])
 def test_standard_normal(with_drift, monkeypatch):
     """Without the drift the variance stays near 1.2 however small the step."""
     if not with_drift:
@@ -140,6 +140,7 @@ def test_what_it_cannot_serve():
             RMSProp(**bad)
 
 
+@pytest.mark.long
 def test_walkers_of_a_pair_have_their_own_squares():
     kernel = RichardsonRomberg(SGLD(normal, 0.1, preconditioner=RMSProp(0.9)))
     keys, args = jax.random.split(jax.random.key(0), 2), (jnp.zeros(1),)

@@ -59,7 +59,6 @@ CASES = [(name, law, None) for name in BUILD for law in LAWS] + [
     for law in LAWS
 ]
 QUICK = [
-    ("langevin", "geometric", None),
     ("splitting", "fixed", None),
     ("splitting", "uniform", "friction"),
     ("hamiltonian", "fixed", "curvature"),
@@ -88,6 +87,7 @@ def test_kernel_has_the_distribution_of_the_recursion(name, law, remedy):
     check(kernel, stale.relative(name, h, 1.0, ages, **numbers))
 
 
+@pytest.mark.long
 def test_control_variates_are_taken_at_the_old_point():
     """A fixed point has no noise here: what is left is the age alone."""
     anchor = {"theta": jnp.asarray(EXACT.mode + 0.1, jnp.float32)}

@@ -70,7 +70,7 @@ def assert_alike(ours, theirs):
         pytest.param(0.03, BATCH, 1.0, marks=pytest.mark.long),
         pytest.param(0.06, BATCH, 1.0, marks=pytest.mark.long),
         (0.1, BATCH, 1.0),
-        (0.12, None, 0.5),
+        pytest.param(0.12, None, 0.5, marks=pytest.mark.long),
     ],
 )
 def test_against_the_reference(h, batch, temperature):

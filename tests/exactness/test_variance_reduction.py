@@ -59,9 +59,8 @@ def test_svrgld(h, period, replace):
     assert_moments(run(kernel), POSTERIOR.mode, svrg(ROWS, BATCH, h, period, replace))
 
 
-@pytest.mark.parametrize(
-    ("h", "replace"), briefly([(0.04, True), (0.08, False), (0.12, True)], [(0.08, False)])
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("h", "replace"), [(0.04, True), (0.08, False), (0.12, True)])
 def test_sagald(h, replace):
     kernel = SAGALD(MODEL, h, minibatch=UniformMinibatch(replace=replace))
     assert_moments(run(kernel), POSTERIOR.mode, saga(ROWS, BATCH, h, replace))

@@ -9,6 +9,7 @@ import pytest
 from numpyro import handlers
 
 from numpyro_sgmcmc import SGLD, SGRRLD, SGHMCSplit, polynomial
+from tests.marks import briefly
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 Y = 1.0 + jax.random.normal(jax.random.key(1), (24,))
@@ -36,7 +37,7 @@ def with_deterministic(y, batch):
         numpyro.sample("y", dist.Normal(level, 1.0), obs=y[i])
 
 
-@pytest.mark.parametrize("batch", [4, None])
+@pytest.mark.parametrize("batch", briefly([4, None], [4]))
 def test_numpy_arrays_give_the_draws_of_jax_arrays(batch):
     """A traced minibatch cannot index a NumPy array: they become JAX's first."""
     runs = [
@@ -53,7 +54,7 @@ def test_numpy_arrays_give_the_draws_of_jax_arrays(batch):
     "kernel",
     [
         SGLD(masked, polynomial(1e-3)),
-        SGRRLD(masked, 1e-3),
+        pytest.param(SGRRLD(masked, 1e-3), marks=pytest.mark.long),
         pytest.param(SGHMCSplit(masked), marks=pytest.mark.long),
     ],
 )

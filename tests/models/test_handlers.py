@@ -12,6 +12,7 @@ from numpyro.infer.reparam import LocScaleReparam, TransformReparam
 
 from numpyro_sgmcmc import SGLD, FixedPoint, SGHMCSplit
 from numpyro_sgmcmc.model import read_structure
+from tests.marks import briefly
 from tests.models.agreement import assert_moving_inside, assert_unbiased, run
 
 X = jax.random.normal(jax.random.key(0), (24, 3))
@@ -60,7 +61,7 @@ def with_scan(x, y, group, batch=None):
 MODELS = [factor_scale_mask, reparametrised, scoped, with_scan]
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", briefly(MODELS, MODELS[:3]))
 def test_potential_is_numpyros_and_chains_move(model):
     assert_unbiased(model, X, Y, GROUP, batch=4)
     mcmc = run(SGLD(model, 1e-3), X, Y, GROUP, batch=4)

@@ -95,9 +95,10 @@ def two_sites(y, x, table, batch):
 
 
 MODELS = [independent, crossed, all_kinds, inner_whole, grouped, subsample_primitive, two_sites]
+QUICK = [inner_whole, subsample_primitive, two_sites]
 
 
-@pytest.mark.parametrize("model", briefly(MODELS, MODELS[2:]))  # `all_kinds` has the first two
+@pytest.mark.parametrize("model", briefly(MODELS, QUICK))
 def test_minibatches(model):
     assert_unbiased(model, Y, X, TABLE, batch=3)
     mcmc = run(SGHMCSplit(model, 0.01, friction=5.0), Y, X, TABLE, batch=3)
@@ -142,9 +143,9 @@ def no_latent_site(y, batch):
 @pytest.mark.parametrize(
     ("kernel", "step_size"),
     [
-        (SGLD, 0.1),
         (SGLDFP, None),
-        (SGHMCSplit, None),
+        pytest.param(SGLD, 0.1, marks=pytest.mark.long),
+        pytest.param(SGHMCSplit, None, marks=pytest.mark.long),
         pytest.param(SGLD, None, marks=pytest.mark.long),
         pytest.param(SGLDFP, 0.1, marks=pytest.mark.long),
         pytest.param(SGHMCSplit, 0.1, marks=pytest.mark.long),

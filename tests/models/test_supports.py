@@ -58,8 +58,10 @@ ALIKE = {
     "improper",
     "real vector",
     "half line",
+    "unit interval",
+    "zero sum",
 }
-"""Supports whose bijection another one's shows too: of one coordinate, or of several."""
+"""Supports that are left to long tests: quick ones have one coordinate, or several, as they do."""
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,13 @@ def test_keys_one_by_one_need_no_program():
     assert not compiled
 
 
-@every_key
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param(key, id=name, marks=[pytest.mark.long] if name == "typed" else [])
+        for name, key in KEYS.items()
+    ],
+)
 def test_numbers_are_those_of_jax(key):
     def made(lib, key):
         signs = lib.signs if lib is random else lib.rademacher

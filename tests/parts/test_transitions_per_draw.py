@@ -219,6 +219,7 @@ def test_an_optimiser_takes_one_transition():
     assert kernel.num_steps == 1
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_anchors_are_renewed_each_period_of_transitions():
     """4 warm-up iterations, then draws: renewals every (period // steps) iterations of each."""

@@ -105,9 +105,9 @@ def test_period_is_an_epoch_unless_given():
 @pytest.mark.parametrize(
     ("num_steps", "every", "chains"),
     [
-        (1, 4, 3),
         (2, 2, None),
-        (5, 1, 3),
+        pytest.param(1, 4, 3, marks=pytest.mark.long),
+        pytest.param(5, 1, 3, marks=pytest.mark.long),
         pytest.param(1, 4, None, marks=pytest.mark.long),
         pytest.param(2, 2, 3, marks=pytest.mark.long),
         pytest.param(5, 1, None, marks=pytest.mark.long),

@@ -102,9 +102,7 @@ def _with_temperature(mcmc):
     return mcmc
 
 
-@pytest.mark.parametrize(
-    "case", briefly(WRONG, ["minibatch 10 times too small", "step size 3 times too large"])
-)
+@pytest.mark.parametrize("case", briefly(WRONG, ["minibatch 10 times too small"]))
 def test_a_wrong_run_is_flagged_with_its_cause(case):
     make, cause = WRONG[case]
     found = diagnose(make())
@@ -119,6 +117,7 @@ def test_the_same_run_with_large_enough_minibatches_passes():
     assert found.calibrated, found.sentence
 
 
+@pytest.mark.long
 def test_theory_and_measurement_agree_on_an_inflated_posterior():
     """Plain gradients: the exact distribution, theory with measured noise, and Stein's identity."""
     h = 0.03

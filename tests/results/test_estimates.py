@@ -59,6 +59,7 @@ def test_too_few_draws_are_refused():
         weighted_mean(np.ones((1, 3)), np.ones((1, 3)))
 
 
+@pytest.mark.long
 def test_decreasing_steps_weigh_by_step_size():
     schedule = polynomial(0.05, 2.0, 0.4)
     draws, chains = 100, 400

@@ -46,8 +46,8 @@ def draws_of(mcmc):
     ("name", "method"),
     [
         ("SGHMCSplit", "vectorized"),
-        ("SGHMCSplit", "sequential"),
-        ("SGHMCSplit", "parallel"),
+        pytest.param("SGHMCSplit", "sequential", marks=pytest.mark.long),
+        pytest.param("SGHMCSplit", "parallel", marks=pytest.mark.long),
         pytest.param("SGRRLD", "vectorized", marks=pytest.mark.long),
         pytest.param("SGRRLD", "sequential", marks=pytest.mark.long),
         pytest.param("SGRRLD", "parallel", marks=pytest.mark.long),
@@ -63,7 +63,10 @@ def test_the_key_gives_the_same_draws_again(name, method):
     np.testing.assert_array_equal(draws_of(second), draws_of(first))
 
 
-@pytest.mark.parametrize("key", [jax.random.PRNGKey(5), jax.random.key(5, impl="rbg")])
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(jax.random.PRNGKey(5), marks=pytest.mark.long), jax.random.key(5, impl="rbg")],
+)
 def test_one_chain_and_other_kinds_of_key(key):
     first, second = mcmc_of(chains=1), mcmc_of(chains=1)
     first.run(key, DATA)
@@ -86,7 +89,7 @@ def test_a_new_key_after_the_warm_up_is_kept_too(name):
 
 
 @pytest.mark.parametrize(
-    "method", briefly(["vectorized", "sequential", "parallel"], ["vectorized", "parallel"])
+    "method", briefly(["vectorized", "sequential", "parallel"], ["vectorized"])
 )
 def test_going_on_with_the_own_key_is_no_new_key(method):
     mcmc = mcmc_of(method=method)
@@ -113,7 +116,9 @@ def test_a_key_of_another_kind_that_has_no_place_is_left_out():
     assert "key" not in unjudged(mcmc).attrs
 
 
-@pytest.mark.parametrize(("method", "calls"), [("vectorized", 1), ("sequential", 2)])
+@pytest.mark.parametrize(
+    ("method", "calls"), briefly([("vectorized", 1), ("sequential", 2)], [("vectorized", 1)])
+)
 def test_wall_time_is_counted_from_the_first_chain_of_the_last_start(method, calls, monkeypatch):
     clock = count()
     monkeypatch.setattr(protocol, "perf_counter", lambda: float(next(clock)))

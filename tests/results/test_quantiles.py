@@ -59,6 +59,7 @@ def test_standard_error_is_that_of_an_autoregression():
     assert abs(value.mean() - exact) < Z * value.std() / np.sqrt(200)
 
 
+@pytest.mark.long
 def test_richardson_romberg_extrapolates_quantiles_to_their_exact_distribution():
     h, p = 0.1, 0.9
     data = unjudged(run(SGRRLD(exact_gradients, h), DATA, warmup=50, draws=300, chains=60))

@@ -200,6 +200,7 @@ def test_a_budget_of_seconds_is_spent(monkeypatch):
     np.testing.assert_allclose(found.arms["seconds"].sum(), spent.iloc[0])
 
 
+@pytest.mark.long
 def test_compilation_takes_nothing_of_the_budget(monkeypatch):
     compiling, sampling, walls, advance = [0.0], [], [], Lanes.advance
 

@@ -139,6 +139,7 @@ def test_a_bias_of_all_effects_is_seen(fault):
     assert not verdict(scales, MANY, x).calibrated
 
 
+@pytest.mark.long
 def test_biases_that_differ_are_seen():
     """A third of the effects 10 % too wide, a third 10 % too narrow: right on average."""
     factors = np.tile([0.9, 1.0, 1.1], 200)

@@ -92,6 +92,7 @@ def test_the_same_function_under_another_name():
         assert list(found.predictions.index) == [name]
 
 
+@pytest.mark.long
 def test_classes_have_no_fitted_value():
     rng = np.random.default_rng(0)
     label = jnp.asarray(rng.integers(3, size=ROWS))
