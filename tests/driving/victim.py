@@ -7,7 +7,7 @@ import numpyro_sgmcmc as sg
 from tests.contract.problem import data, model
 from tests.driving.problem import whole
 
-EVERY = 0.2
+EVERY = 0.1
 KERNELS = {
     "untuned": lambda: sg.SGHMCSplit(model),
     "saga": lambda: sg.SGLD(model, 1e-3, gradient=sg.SAGA()),
@@ -15,7 +15,13 @@ KERNELS = {
     "epochs": lambda: sg.SGHMC(model, 1e-3, friction=5.0, minibatch=sg.ReshuffledMinibatch()),
     "nuts": lambda: NUTS(whole),
 }
-SAMPLES = {"untuned": 40_000, "saga": 60_000, "pair": 40_000, "epochs": 60_000, "nuts": 3_000}
+SAMPLES = {
+    "untuned": 100_000,
+    "saga": 100_000,
+    "pair": 100_000,
+    "epochs": 100_000,
+    "nuts": 6_000,
+}
 METHODS = {"saga": "sequential"}
 
 
