@@ -51,6 +51,7 @@ def test_a_loop_has_the_posteriors_moments(data, kind):
     np.testing.assert_allclose(draws.std(0) / sd, 1.0, atol=0.2)
 
 
+@pytest.mark.long
 def test_the_networks_loss_is_its_models_potential():
     data, weights = network.simulate(), network.start()
     batch = network.BATCH

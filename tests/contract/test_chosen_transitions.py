@@ -17,7 +17,6 @@ from numpyro_sgmcmc import (
     to_inference_data,
 )
 from tests.contract.problem import assert_same, data, mcmc_of, model
-from tests.marks import briefly
 
 KERNELS = {
     "SGHMCSplit": lambda **options: SGHMCSplit(model, **options),
@@ -65,10 +64,8 @@ def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     np.testing.assert_array_equal(chosen.i, state.i + 1)
 
 
-@pytest.mark.parametrize(
-    ("name", "method"),
-    briefly([("SGHMCSplit", "sequential"), ("pair", "parallel")], [("SGHMCSplit", "sequential")]),
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "method"), [("SGHMCSplit", "sequential"), ("pair", "parallel")])
 def test_chain_methods(name, method):
     expected = vectorised(name)
     mcmc = run(kernel_of(name), chain_method=method)

@@ -108,6 +108,7 @@ def untimed(found):
     return re.sub(r"together; about .*?\)", "together)", found.sentence)
 
 
+@pytest.mark.long
 def test_data_edited_after_a_run_do_not_judge_it():
     y = data()
     mcmc = mcmc_of(SGHMCSplit(model))

@@ -109,6 +109,7 @@ def test_staleness_of_a_draw_is_the_mean_age_of_its_gradients():
     assert not np.array_equal(found[0], found[1])
 
 
+@pytest.mark.long
 def test_a_run_that_goes_on_is_the_run_without_a_break():
     kernel = StaleGradient(build("SGHMCSplit"), UniformDelay(4), remedy=None)
     whole, _ = draws_of(kernel, num_samples=6)

@@ -262,6 +262,7 @@ def test_a_folder_in_use_is_refused(tmp_path):
     drive(tmp_path)
 
 
+@pytest.mark.long
 def test_the_lock_ends_with_its_process(tmp_path):
     code = f"""
 from pathlib import Path

@@ -112,17 +112,18 @@ def test_langevin_keeps_its_own_order(scheme):
     assert slope(means) == pytest.approx(1.0, abs=0.15)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("dynamics", "scheme", "batch"),
-    [  # the quick one has several rows a minibatch
-        pytest.param("langevin", "reshuffled", 1, marks=pytest.mark.long),
-        pytest.param("langevin", "sweep", 2, marks=pytest.mark.long),
-        pytest.param("splitting", "reshuffled", 2, marks=pytest.mark.long),
-        pytest.param("splitting", "sweep", 1, marks=pytest.mark.long),
+    [
+        ("langevin", "reshuffled", 1),
+        ("langevin", "sweep", 2),
+        ("splitting", "reshuffled", 2),
+        ("splitting", "sweep", 1),
         ("langevin", "reshuffled", 2),
-        pytest.param("langevin", "sweep", 1, marks=pytest.mark.long),
-        pytest.param("splitting", "reshuffled", 1, marks=pytest.mark.long),
-        pytest.param("splitting", "sweep", 2, marks=pytest.mark.long),
+        ("langevin", "sweep", 1),
+        ("splitting", "reshuffled", 1),
+        ("splitting", "sweep", 2),
     ],
 )
 def test_kernel_against_the_exact_distribution(dynamics, scheme, batch):

@@ -93,7 +93,7 @@ def test_walkers_that_never_moved_leave_the_approximation_as_it_was(dense):
             marks=pytest.mark.long,
         ),
         pytest.param(slope, "z", marks=pytest.mark.long),
-        (half_flat, "b"),
+        pytest.param(half_flat, "b", marks=pytest.mark.long),
     ],
     ids=["flat", "flat on a half-line", "slope", "one site"],
 )

@@ -75,6 +75,7 @@ def test_roots_invert_the_hessian_whatever_its_units():
     np.testing.assert_allclose(root @ root.T, expected, atol=1e-4 * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_a_posterior_between_neighbouring_numbers_is_refused():
     """Near 1e6 single-precision numbers are 0.06 apart; the standard deviation is 0.05."""
     mcmc = MCMC(SGHMCSplit(model), num_warmup=100, num_samples=10, progress_bar=False)

@@ -192,6 +192,7 @@ def test_the_count_of_transitions_is_their_sum(num_steps, num_warmup):
     assert pace.before(iterations).dtype == pace.steps(iterations).dtype == jnp.int32
 
 
+@pytest.mark.long
 def test_no_more_transitions_than_the_user_allows():
     scale = jnp.array([1.0, 10.0])
     kernel = SGLD(gaussian, preconditioner=Diagonal(jnp.ones(2)), max_num_steps=5)

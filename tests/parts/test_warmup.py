@@ -87,6 +87,7 @@ def test_draws_that_are_not_finite_change_nothing():
     assert updated(approximation, seen_of(np.full((10, WALKERS, 2), np.nan)), 1.0) is approximation
 
 
+@pytest.mark.long
 def test_a_wrong_approximation_is_mended():
     """Started 3 sd off with variances 4 to 25 times wrong; after 2,000 transitions of 8 walkers.
 

@@ -119,6 +119,7 @@ def test_varying_steps_are_recorded():
     np.testing.assert_allclose(data["sample_stats"]["weight"][0], steps.sum(1), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_richardson_romberg_brings_its_other_walkers(tmp_path):
     mcmc = coarse_and_fine()
     data = unjudged(mcmc)

@@ -76,6 +76,7 @@ def test_one_chain_and_other_kinds_of_key(key):
     np.testing.assert_array_equal(draws_of(second), draws_of(first))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", briefly(KERNELS, ["SGHMCSplit"]))
 def test_a_new_key_after_the_warm_up_is_kept_too(name):
     first, second = mcmc_of(name), mcmc_of(name)

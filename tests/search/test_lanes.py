@@ -38,6 +38,7 @@ def test_lanes():
     np.testing.assert_allclose([lanes.friction(k) for k in range(2)], [found] * 2, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_lanes_of_one_step_size_have_their_own_noise():
     lanes = Lanes(SGHMCSplit(model, friction=5.0), {}, 8, jax.random.key(0), None, (X, Y), {})
     lanes.open([1e-3, 1e-3])

@@ -222,6 +222,7 @@ def test_compilation_takes_nothing_of_the_budget(monkeypatch):
     assert compiling[1] > 0 and sampling[0] + compiling[1] < walls[0]
 
 
+@pytest.mark.long
 def test_the_temperature_is_the_targets():
     """At temperature 4 variances are four times as large: the same step sizes, no bias found."""
     options = {"step_sizes": [1e-4], "subsample_sizes": [ROWS]}
