@@ -49,7 +49,7 @@ UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
 	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST)
-test: install ## run the tests (about 10 minutes)
+test: install ## run the tests (about 8 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults)"
@@ -58,7 +58,7 @@ else
 endif
 
 # Continuous integration runs them too.
-test-long: install ## run the tests that `make test` leaves out (about 35 minutes)
+test-long: install ## run the tests that `make test` leaves out (about 40 minutes)
 	@$(QUICKLY) tests -m "long and not (fuzz or faults or slow)"
 	@$(PYTEST) tests -m "slow or papers or fuzz"
 
@@ -94,7 +94,7 @@ calibration: install ## compare untuned kernels with NUTS on 27 models (about an
 
 # All notebooks run, because their output depends on the library. NOTEBOOKS=cache runs those whose text
 # has changed, NOTEBOOKS=off runs none.
-docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 8 minutes)
+docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 12 minutes)
 	@rm -rf docs/_build/html
 	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going docs docs/_build/html
 	@$(BIN)/python docs/check_links.py docs/_build/html
