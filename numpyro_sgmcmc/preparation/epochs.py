@@ -16,11 +16,13 @@ from numpyro_sgmcmc.preparation.thresholds import (
     CURVATURES,
     LEAST_GAIN,
     MOST_BLOCKS,
-    STEP_RATIO,
+    STEP_FACTORS,
     TOLERANCE,
 )
 from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.types import Plate
+
+TINY = np.finfo(np.float64).tiny
 
 
 class InEpochs(NamedTuple):
@@ -66,8 +68,9 @@ def in_epochs(
 
     What noise adds to a variance follows from the exact recursion on a Gaussian
     (`stationary/epochs.py`). If an epoch is short compared with the relaxation time, it is of
-    second order in h, where independent minibatches have the first order. The largest value over
-    the range of curvatures counts, because the curvature along a noisy direction is not known.
+    third order in h for dynamics with a momentum and of second order for Langevin dynamics, where
+    independent minibatches have the first order. The largest value over the range of curvatures
+    counts, because the curvature along a noisy direction is not known.
 
     Args:
         plate: the subsampled plate.
@@ -89,20 +92,21 @@ def in_epochs(
         return None
     scheme = ReshuffledMinibatch()
     grid = np.geomspace(max(min(slowest, largest), 1e-3 * largest), largest, CURVATURES)
-    h = float(limits.smooth)
     best: Chosen | None = None
-    while float(relaxation(slowest, caution * h)) <= (
-        enough if best is None else float(best.relaxation_steps)
-    ):
+    for factor in STEP_FACTORS:
+        h = float(limits.smooth) * factor
+        if not float(relaxation(slowest, caution * h)) <= enough:
+            break
         heating = _heating(limits.dynamics, h, grid, scheme.epoch(plate)) / temperature
-        quiet = min(float(most) / (heating * float(noise.largest)), 1.0)
+        quiet = min(float(most) / max(heating * float(noise.largest), TINY), 1.0)
         is_quiet = quiet == 1 or (
             can_slow
             and heating * float(noise.typical) <= float(most)
             and heating * float(noise.residual) <= TOLERANCE / 2
         )
         steps = float(relaxation(slowest * quiet, caution * h))
-        if is_quiet and steps <= (enough if best is None else float(best.relaxation_steps)):
+        if is_quiet and steps <= enough:
+            enough = steps
             best = Chosen(
                 step_size=jnp.asarray(caution * h),
                 share=jnp.asarray(heating * quiet * float(noise.largest)),
@@ -110,7 +114,6 @@ def in_epochs(
                 batch_factor=jnp.asarray(float(limits.smooth) / h),
                 largest_noise=jnp.asarray(quiet),
             )
-        h *= STEP_RATIO
     return None if best is None else InEpochs(scheme, best)
 
 

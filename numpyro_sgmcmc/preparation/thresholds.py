@@ -59,8 +59,8 @@ and independent minibatches are better understood."""
 CURVATURES = 17
 """Curvatures at which the recursion is computed."""
 
-STEP_RATIO = 2**-0.25
-"""Ratio of the step sizes that are tried."""
+STEP_FACTORS = 2.0 ** (-np.arange(65) / 4)
+"""Factors of the step size that are tried with epochs, down to 1 / 65,536."""
 
 # The search for a mode.
 

@@ -84,6 +84,18 @@ def test_theory_of_the_warm_up_and_the_verdict(dynamics, scheme, batch):
     np.testing.assert_allclose(found, exact[0, 0] * posterior.hessian[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize(("dynamics", "order"), [(Langevin(), 2), (Splitting(FRICTION), 3)])
+def test_order_of_what_noise_adds(dynamics, order):
+    one, zero = np.ones(1), np.zeros(1)
+    epoch = ReshuffledMinibatch().epoch(Plate(100, 10))
+    added = [
+        relative_variance(dynamics, h, one, one, zero, epoch=epoch)
+        - relative_variance(dynamics, h, one, zero, zero)
+        for h in STEP_SIZES
+    ]
+    assert slope(np.ravel(added)) == pytest.approx(order, abs=0.05)
+
+
 @pytest.mark.parametrize("data", [ALIKE, VARIED], ids=["alike", "varied"])
 def test_order_with_the_splitting(data):
     """First order with independent minibatches; epochs cancel it, in either direction."""

@@ -20,7 +20,13 @@ from numpyro_sgmcmc import (
     diagnose,
     to_inference_data,
 )
+from numpyro_sgmcmc.correction import DiagonalCorrection
+from numpyro_sgmcmc.dynamics import Splitting
+from numpyro_sgmcmc.preparation.epochs import in_epochs
+from numpyro_sgmcmc.preparation.limits import Chosen, Limits
+from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import LEAST_GAIN, TOLERANCE
+from numpyro_sgmcmc.types import Plate
 from tests.marks import briefly
 from tests.oracles import linear
 
@@ -95,6 +101,18 @@ def test_minibatches_stay_independent(name):
     kernel = INDEPENDENT[name]()
     assert started(kernel).tuned.scheme is None
     assert kernel.adaptation.scheme is None
+
+
+@pytest.mark.parametrize("variance", [0.0, np.inf, np.nan])
+def test_noise_without_a_number_ends_the_search(variance):
+    """The relaxation time of independent minibatches is infinite where their step size is 0."""
+    one = jnp.ones(())
+    noise = Noise(variance * one, DiagonalCorrection(jnp.ones(3)), one, one)
+    limits = Limits(Splitting(1.5), one, 0.3 * one, one)
+    independent = Chosen(0 * one, one, jnp.inf * one, one, one)
+    ends = one, 2 * one
+    found = in_epochs(Plate(60, 6), limits, noise, independent, 1.0, 0.01, 1.0, ends, False)
+    assert (found is None) == (variance != 0)
 
 
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
