@@ -1,7 +1,5 @@
 """`sg.run` beside `mcmc.run`: time, memory, compilations, and what a folder costs."""
 
-import contextlib
-import os
 import statistics
 import tempfile
 import time
@@ -17,52 +15,18 @@ from benchmarks.speed.child import answer
 from benchmarks.speed.kept_draws_run import PARAMETERS
 from benchmarks.speed.logistic import ROWS, Data, model, simulate
 from benchmarks.speed.parts import Measured, Part
-from benchmarks.speed.progress_bar import FEWER, NUM_STEPS
-from benchmarks.speed.ratios import Bar, median_ratio, medians
+from benchmarks.speed.progress_bar import NUM_STEPS, driven_bar
+from benchmarks.speed.ratios import Bar
 from benchmarks.speed.report import environment, run
-from benchmarks.speed.sides import against, microseconds, through_mcmc
-from benchmarks.speed.timing import Run, Side, compilations, covered, seconds_a_step, stretches
+from benchmarks.speed.timing import compilations, covered, stretches
 from numpyro_sgmcmc import SGLD
 from numpyro_sgmcmc import run as driven
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk
 
 STEP_SIZE = 0.1 / ROWS
-DRAWS = 10_000
 EVERY = 60.0
 FEW, MANY = 10, 1_010
 KEPT = (MANY - FEW) * PARAMETERS * 4
-
-
-def through_run(kernel: Any, data: Data, short: int, more: int) -> Side:
-    """Return runs of `sg.run` with its bar."""
-
-    def run_of(samples: int) -> Run:
-        mcmc = MCMC(kernel, num_warmup=0, num_samples=samples, progress_bar=False)
-        mcmc.warmup(jax.random.key(1), *data)
-
-        def once() -> Any:
-            driven(mcmc, jax.random.key(2), *data, progress_bar=True)
-            return mcmc.last_state, mcmc.get_samples()
-
-        return once
-
-    return Side(run_of(short), run_of(short + more), more)
-
-
-def overhead(num_steps: int, rounds: int) -> Measured:
-    """Return a draw of `sg.run` with its bar over one of `mcmc.run` without."""
-    data = simulate()
-    kernel = SGLD(model, STEP_SIZE, num_steps=num_steps)
-    draws = DRAWS * NUM_STEPS // num_steps
-    sides = {
-        "run": through_run(kernel, data, FEWER, draws),
-        "mcmc": through_mcmc(kernel, data, FEWER, draws)._replace(steps=draws),
-    }
-    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
-        found = seconds_a_step(sides, rounds)
-    us = microseconds(medians(found))
-    shown = against(us["run"], us["mcmc"], "µs a draw")
-    return Measured(median_ratio(found["run"], found["mcmc"]), shown, {"us_a_draw": us})
 
 
 def again(rounds: int) -> Measured:
@@ -149,18 +113,23 @@ def flatness(rounds: int) -> Measured:
     return Measured(many / few, shown, {"few": few, "many": many})
 
 
-def part(what: str, bar: Bar, measure: Callable[[int], Measured]) -> Part:
+def part(what: str, bar: Bar, measure: Callable[[int], Measured], reason: str = "") -> Part:
     """Return a part of this figure."""
-    return Part(what, bar, measure)
+    return Part(what, bar, measure, reason)
 
 
 PARTS = (
     part(
         f"`sg.run` with its bar over `mcmc.run` without one, `num_steps={NUM_STEPS}`",
         Bar(1.02),
-        partial(overhead, NUM_STEPS),
+        partial(driven_bar, NUM_STEPS),
     ),
-    part("the same with `num_steps=1`", Bar(1.02), partial(overhead, 1)),
+    part(
+        "the same with `num_steps=1`",
+        Bar(1.02),
+        partial(driven_bar, 1),
+        "the host copies a draw and reads its statistics in 1 to 2 µs, while the device computes",
+    ),
     part(f"a commit over {EVERY:.0f} s", Bar(0.02), commits),
     part("reopening and resuming, compilation taken off", Bar(2.0, "s"), resuming),
     part("programs that a second `sg.run` compiles", Bar(0.0, "programs"), again),

@@ -1,7 +1,8 @@
-"""The default progress bar of a single chain, `num_steps=20`, over the run without it."""
+"""What a progress bar costs a single chain, `num_steps=20`: that of `sg.run`, and NumPyro's own."""
 
 import contextlib
 import os
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,13 +14,13 @@ from benchmarks.speed.loops import langevin
 from benchmarks.speed.parts import Measured, Part
 from benchmarks.speed.ratios import Bar, median_ratio, medians
 from benchmarks.speed.report import run
-from benchmarks.speed.sides import against, by_hand, microseconds, through_mcmc
+from benchmarks.speed.sides import against, by_hand, microseconds, through_mcmc, through_run
 from benchmarks.speed.timing import seconds_a_step
 from numpyro_sgmcmc import SGLD
 
 STEP_SIZE, NUM_STEPS = 0.1 / ROWS, 20
 STEP = langevin(STEP_SIZE, BATCH)
-FEWER, DRAWS = 100, 2_000
+FEWER, DRAWS, DRIVEN_DRAWS = 100, 2_000, 10_000
 
 
 class Bared(NamedTuple):
@@ -80,9 +81,30 @@ def overhead(rounds: int) -> Measured:
     return Measured(ratio, shown, {"us_a_draw": us, "least": least})
 
 
+def driven_bar(num_steps: int, rounds: int) -> Measured:
+    """Return a draw of `sg.run` with its bar over one of `mcmc.run` without."""
+    data = simulate()
+    kernel = SGLD(model, STEP_SIZE, num_steps=num_steps)
+    draws = DRIVEN_DRAWS * NUM_STEPS // num_steps
+    sides = {
+        "run": through_run(kernel, data, FEWER, draws),
+        "mcmc": through_mcmc(kernel, data, FEWER, draws)._replace(steps=draws),
+    }
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
+        found = seconds_a_step(sides, rounds)
+    us = microseconds(medians(found))
+    shown = against(us["run"], us["mcmc"], "µs a draw")
+    return Measured(median_ratio(found["run"], found["mcmc"]), shown, {"us_a_draw": us})
+
+
 PARTS = (
     Part(
-        f"run of `SGLD` with the default bar over that without, `num_steps={NUM_STEPS}`",
+        f"`sg.run` with its bar over `mcmc.run` without one, `num_steps={NUM_STEPS}`",
+        Bar(1.05),
+        partial(driven_bar, NUM_STEPS),
+    ),
+    Part(
+        f"`mcmc.run` with its own bar over that without, `num_steps={NUM_STEPS}`",
         Bar(1.25),
         overhead,
         "NumPyro's bar makes each draw a call of a compiled program from Python",

@@ -10,6 +10,7 @@ from numpyro.infer import MCMC
 from benchmarks.speed.logistic import Data
 from benchmarks.speed.loops import Step, loop
 from benchmarks.speed.timing import Run, Side
+from numpyro_sgmcmc import run as driven
 
 STEPS = 40_000
 FEWER = 4_000
@@ -33,6 +34,22 @@ def through_mcmc(
         return run
 
     return Side(run_of(short), run_of(short + more), more * kernel.num_steps)
+
+
+def through_run(kernel: Any, data: Data, short: int, more: int) -> Side:
+    """Return runs of `sg.run` with its bar."""
+
+    def run_of(samples: int) -> Run:
+        mcmc = MCMC(kernel, num_warmup=0, num_samples=samples, progress_bar=False)
+        mcmc.warmup(jax.random.key(1), *data)
+
+        def once() -> Any:
+            driven(mcmc, jax.random.key(2), *data, progress_bar=True)
+            return mcmc.last_state, mcmc.get_samples()
+
+        return once
+
+    return Side(run_of(short), run_of(short + more), more)
 
 
 def by_hand(
