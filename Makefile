@@ -96,7 +96,7 @@ calibration: install ## compare untuned kernels with NUTS on 27 models (about an
 # has changed, NOTEBOOKS=off runs none.
 docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 12 minutes)
 	@rm -rf docs/_build/html
-	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --keep-going docs docs/_build/html
+	@$(BIN)/python -m sphinx --quiet --jobs $(WORKERS) --fresh-env --fail-on-warning --keep-going docs docs/_build/html
 	@$(BIN)/python docs/check_links.py docs/_build/html
 
 $(DOCS_STAMP): $(STAMP)

@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.intersphinx",
     "mathml",
     "references",
+    "spread",
 ]
 exclude_patterns = ["_build", "**/.ipynb_checkpoints"]
 

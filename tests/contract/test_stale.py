@@ -47,7 +47,7 @@ def same_bits(first, second):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", FRESH)
 def test_age_zero_is_the_kernel_bit_by_bit(name):
     expected, _ = draws_of(build(name))
@@ -57,7 +57,7 @@ def test_age_zero_is_the_kernel_bit_by_bit(name):
         assert not np.any(mcmc.get_extra_fields()["staleness"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", [ReshuffledMinibatch(), SharedMinibatch()])
 def test_age_zero_with_other_schemes(scheme):
     expected, _ = draws_of(build("SGLD", minibatch=scheme))
@@ -123,7 +123,7 @@ def test_a_run_that_goes_on_is_the_run_without_a_break():
     assert_same(both, whole)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_ages_give_other_draws_and_the_same_ages_the_same():
     first, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))
     again, _ = draws_of(StaleGradient(build("SGLD"), UniformDelay(4)))

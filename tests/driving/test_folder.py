@@ -105,7 +105,7 @@ def test_a_resumed_warm_up_that_chooses_is_not_repeated(tmp_path, killed_after, 
     assert attributes["tuned"] == 1 and attributes["stopped"] == "complete"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_more_samples_go_on_from_the_end(tmp_path):
     drive(tmp_path / "a", num_samples=20)
     longer = drive(tmp_path / "a", num_samples=150)
@@ -125,7 +125,7 @@ def test_more_samples_with_thinning_must_be_aligned(tmp_path):
     assert_identical(own, drive(tmp_path, num_samples=29, thinning=3))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_others_read_the_folder(tmp_path, monkeypatch):
     monkeypatch.setattr("numpyro_sgmcmc.folder.layout.MOST_LENGTH", 32)
     mcmc = drive(tmp_path, num_samples=100, options={"collect_warmup": True})
@@ -148,7 +148,7 @@ def test_others_read_the_folder(tmp_path, monkeypatch):
     assert attributes["kernel"] == "SGHMC"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_read_while_it_runs(tmp_path, monkeypatch):
     seen, commit = [], DrawsOnDisk.commit
 
@@ -226,7 +226,7 @@ def test_a_constant_that_the_model_uses_is_noticed(tmp_path, monkeypatch):
         drive(tmp_path, kernel=sg.SGLD(_scaled, 1e-3), num_samples=40)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_other_versions_need_the_word_law(tmp_path, monkeypatch):
     drive(tmp_path, num_samples=20)
     monkeypatch.setattr(identity, "version", lambda name: f"9.{name}")
@@ -238,7 +238,7 @@ def test_other_versions_need_the_word_law(tmp_path, monkeypatch):
     assert attributes_of(sg.open_run(tmp_path))["notes"] == notes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_until_ends_a_run_in_a_folder_at_the_same_draw(tmp_path, killed_after):
     condition = {"until": sg.until(ess=50)}
     plain = mcmc_of(shared("SGHMC"), num_samples=20_000)
@@ -251,7 +251,7 @@ def test_until_ends_a_run_in_a_folder_at_the_same_draw(tmp_path, killed_after):
     assert_identical(plain, again)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_memory_does_not_hold_the_draws(tmp_path, monkeypatch):
     monkeypatch.setattr(DrawsInMemory, "__init__", None)
     mcmc = drive(tmp_path, num_samples=100)
