@@ -12,7 +12,7 @@ Z = 4.5
 """Standard errors: false-failure rate 7e-6."""
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_scale_moves_by_what_the_derivation_says():
     """Effects x ~ N(0, exp(2 t)) with observations y ~ N(x, NOISE^2), and t ~ N(0, 1).
 
