@@ -59,11 +59,11 @@ endif
 
 # Continuous integration runs them too.
 test-long: install ## run the tests that `make test` leaves out (about 40 minutes)
-	@$(QUICKLY) tests -m "long and not (fuzz or faults or slow)"
-	@$(PYTEST) tests -m "slow or papers or fuzz"
+	@$(QUICKLY) tests -m "long and not (faults or slow)"
+	@$(PYTEST) tests -m "slow or papers"
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
-	@$(PYTEST) tests/fuzz -m fuzz
+	@$(QUICKLY) tests/fuzz -m fuzz
 
 faults: install ## kill runs, damage their files and fill their disk (at most 10 minutes)
 	@$(QUICKLY) tests/driving/test_faults.py -m faults -rP
