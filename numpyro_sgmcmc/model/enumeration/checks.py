@@ -76,7 +76,7 @@ def _dependent(
     """Return whether each site's log density, and each latent site's support, needs the states."""
 
     def densities(support: dict[str, Any]) -> dict[str, Any]:
-        states = enumeration._replace(support=support)
+        states = enumeration._replace(support=enumeration.support | support)
         trace = handlers.trace(enumerated(model, states)).get_trace(*args, **kwargs)
         found: dict[str, Any] = {}
         for name, site in trace.items():
@@ -87,7 +87,9 @@ def _dependent(
                 found[f"support of {name}"] = [jnp.asarray(leaf) for leaf in leaves]
         return found
 
-    support = {name: jnp.asarray(states) for name, states in enumeration.support.items()}
+    support = {
+        n: jnp.asarray(states) for n, states in enumeration.support.items() if len(states) > 1
+    }
     found = depends_on(densities, support)
     for name in latent:
         if found.get(f"support of {name}"):
@@ -100,8 +102,8 @@ def _dependent(
 
 def _check_factor(factor: Factor, enumeration: Enumeration, depend: dict[str, bool]) -> None:
     if not factor.variables:
-        several = [name for name, states in enumeration.support.items() if len(states) > 1]
-        if depend[factor.site] and several:
+        if depend[factor.site]:
+            several = [name for name, states in enumeration.support.items() if len(states) > 1]
             raise ValueError(
                 f"Expected site {factor.site!r} to use the states of discrete sites row by row; got"
                 " a density that depends on them and has no dimension for them, for example after"
