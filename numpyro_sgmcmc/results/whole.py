@@ -120,7 +120,22 @@ def posterior_predictive(
     key: jax.Array,
     rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return a simulated data set for each draw; arguments as for `log_likelihood`."""
+    """Return a simulated data set for each draw; arguments as for `log_likelihood`.
+
+    Discrete latent sites are drawn anew in each plate, as for new rows.
+
+    Raises:
+        ValueError: if the result would be larger than `MAX_BYTES`, or observations depend on a
+            discrete site outside all plates, whose posterior a new draw would ignore.
+    """
+    for sites, plates in structure.enumeration.marginals.items():
+        if not plates:
+            raise ValueError(
+                "Expected discrete latent sites in plates for predictions; got observations of"
+                f" {', '.join(map(repr, sites))} that depend on one outside. Use"
+                " `numpyro.infer.Predictive(model, mcmc.get_samples(), infer_discrete=True)`, which"
+                " draws it from its posterior."
+            )
     plate = longest_plate(structure)
 
     def simulated(trace: dict[str, Any]) -> dict[str, Rowwise]:
