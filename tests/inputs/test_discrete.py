@@ -115,6 +115,29 @@ def sum_over_rows(y):
     numpyro.sample("total", dist.Normal(m * z.sum(), 1.0), obs=1.0)
 
 
+def sum_over_one_of_two(y):
+    m = mean()
+    with rows() as i:
+        z = numpyro.sample("z", dist.Bernoulli(0.5))
+        u = numpyro.sample("u", dist.Bernoulli(0.5))
+        numpyro.sample("y", dist.Normal(m * z.sum() + u, 1.0), obs=y[i])
+
+
+def pushed_left(y):
+    """The steps of a scan lie where the states of another site would be, as many of them."""
+    m = mean()
+
+    def step(x, _):
+        x = numpyro.sample("x", dist.Normal(x, 1.0))
+        return x, x
+
+    with rows() as i:
+        z = numpyro.sample("z", dist.Bernoulli(0.5))
+        numpyro.sample("u", dist.Bernoulli(0.5))
+        numpyro.sample("y", dist.Normal(m * z, 1.0), obs=y[i])
+    scan(step, m * jnp.squeeze(z), jnp.arange(2))
+
+
 def used_outside(y):
     m = mean()
     with rows():
@@ -172,6 +195,8 @@ REFUSED = {
     in_one_of_two_plates: "'z' inside the subsampled plate 'columns', because site 't'",
     crossed: "sum factorises over the rows of plates; got 'z' and 'u', which are in different",
     sum_over_rows: "Expected site 'total' to use the states of discrete sites row by row",
+    sum_over_one_of_two: "density that depends on 'z' and has no dimension for its states",
+    pushed_left: "Expected site 'x' to use the states of discrete sites row by row",
     used_outside: "depends on the discrete site 'z', to be inside its plate 'rows'; got it outside",
     without_plate: "Expected every batch dimension of site 'y' to have a plate",
     in_scan: "Expected the discrete site 'z' to be drawn by the model itself; got a value from",

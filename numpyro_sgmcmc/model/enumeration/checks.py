@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.distributions import biject_to
 
-from numpyro_sgmcmc.model.dependence import depends_on
+from numpyro_sgmcmc.model.dependence import sources_of
 from numpyro_sgmcmc.model.enumeration.components import Component, components_of
 from numpyro_sgmcmc.model.enumeration.elimination import Intractable
 from numpyro_sgmcmc.model.enumeration.factors import Factor, factors_of
@@ -48,9 +48,9 @@ def checked(
         _check_states(len(support), [name])
     trace = handlers.trace(enumerated(model, enumeration)).get_trace(*args, **kwargs)
     factors = factors_of(trace, enumeration, plates, observed)
-    depend = _dependent(model, enumeration, latent, args, kwargs)
+    sources = _sources(model, enumeration, latent, args, kwargs)
     for factor in factors:
-        _check_factor(factor, enumeration, depend)
+        _check_factor(factor, enumeration, sources[factor.site])
     components = components_of(factors, enumeration)[1]
     for component in components:
         _check_plates(component, plates)
@@ -70,10 +70,10 @@ def checked(
     )
 
 
-def _dependent(
+def _sources(
     model: Callable, enumeration: Enumeration, latent: tuple[str, ...], args: tuple, kwargs: dict
-) -> dict[str, bool]:
-    """Return whether each site's log density, and each latent site's support, needs the states."""
+) -> dict[str, frozenset[str]]:
+    """Return the discrete sites that each site's log density depends on."""
 
     def densities(support: dict[str, Any]) -> dict[str, Any]:
         states = enumeration._replace(support=enumeration.support | support)
@@ -90,7 +90,7 @@ def _dependent(
     support = {
         n: jnp.asarray(states) for n, states in enumeration.support.items() if len(states) > 1
     }
-    found = depends_on(densities, support)
+    found = sources_of(densities, support)
     for name in latent:
         if found.get(f"support of {name}"):
             raise ValueError(
@@ -100,23 +100,22 @@ def _dependent(
     return found
 
 
-def _check_factor(factor: Factor, enumeration: Enumeration, depend: dict[str, bool]) -> None:
+def _check_factor(factor: Factor, enumeration: Enumeration, sources: frozenset[str]) -> None:
+    if lost := sorted(sources - set(factor.variables)):
+        raise ValueError(
+            f"Expected site {factor.site!r} to use the states of discrete sites row by row; got a"
+            f" density that depends on {', '.join(map(repr, lost))} and has no dimension for its"
+            " states, for example after a sum over rows. A discrete site has all its states along"
+            " a dimension of its own, to the left of the plates: use it inside its plates, with"
+            " operations that broadcast, such as `means[z]`."
+        )
     if not factor.variables:
-        if depend[factor.site]:
-            several = [name for name, states in enumeration.support.items() if len(states) > 1]
-            raise ValueError(
-                f"Expected site {factor.site!r} to use the states of discrete sites row by row; got"
-                " a density that depends on them and has no dimension for them, for example after"
-                " a sum over rows. Each discrete site has all its states along a dimension of its"
-                f" own, to the left of the plates: {', '.join(map(repr, several))}. Use it inside"
-                " its plates with operations that broadcast, such as `means[z]`."
-            )
         return
     names = ", ".join(map(repr, factor.variables))
-    if factor.rest:
+    if factor.rest or set(factor.variables) - sources - {factor.site}:
         raise ValueError(
             f"Expected every batch dimension of site {factor.site!r} to have a plate, because it"
-            f" depends on the discrete site(s) {names}; got {factor.rest} without one. Use"
+            f" depends on the discrete site(s) {names}; got a dimension without one. Use"
             " `numpyro.plate`, or `to_event` for dimensions that belong to one row."
         )
     for name in factor.variables:
@@ -148,9 +147,10 @@ def _check_plates(component: Component, plates: dict[str, Plate]) -> None:
 
 def _check_states(states: int, names: list[str]) -> None:
     if states > MANY_STATES:
+        some = ", ".join(map(repr, names[:4])) + (" and others" if names[4:] else "")
         raise ValueError(
             f"Expected at most {MANY_STATES:,} joint states of discrete sites for each row; got"
-            f" {states:,} for {', '.join(map(repr, names))}, each of which would be evaluated for"
-            " every row of every minibatch. Use fewer states, sites that depend on fewer others,"
-            " or a continuous relaxation."
+            f" {states:,} for {some}, each of which would be evaluated for every row of every"
+            " minibatch. Use fewer states, sites that depend on fewer others, or a continuous"
+            " relaxation."
         )

@@ -74,14 +74,16 @@ def _factor(
         values = values * jnp.asarray(site["scale"] / scale, values.dtype)
     sizes = {frame.dim: frame.size for frame in site["cond_indep_stack"]}
     names = plates_of(site)
-    of_dim = {dim: variable for variable, dim in enumeration.dims.items()}
+    of_axis = {(dim, len(enumeration.support[v])): v for v, dim in enumeration.dims.items()}
     shape = values.shape
     reach = max([values.ndim, *(-dim for dim in sizes)])
     values = values.reshape((1,) * (reach - values.ndim) + shape)
     full = [sizes.get(k - reach, size) for k, size in enumerate(values.shape)]
     values = jnp.broadcast_to(values, full)
     axes = {k - reach: k for k in range(reach)}
-    variables = [(of_dim[d], k) for d, k in axes.items() if d in of_dim and full[k] > 1]
+    variables = [
+        (of_axis[d, full[k]], k) for d, k in axes.items() if (d, full[k]) in of_axis and full[k] > 1
+    ]
     own = [axes[dim] for dim in sorted(sizes)]
     taken = {k for _, k in variables} | set(own)
     rest = [k for k in range(reach) if k not in taken and full[k] > 1]
