@@ -28,6 +28,7 @@ from numpyro_sgmcmc.minibatch import (
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity, RMSProp
 from numpyro_sgmcmc.results import (
     Estimate,
+    class_probabilities,
     diagnose,
     expectation,
     interval,
@@ -87,6 +88,7 @@ __all__ = [
     "UniformDelay",
     "UniformMinibatch",
     "Until",
+    "class_probabilities",
     "cyclical",
     "diagnose",
     "expectation",

@@ -13,14 +13,43 @@ def depends_on(fn: Callable[[Any], dict[str, Any]], argument: Any) -> dict[str, 
     This is read from the jaxpr, which is not run. All outputs of an equation count as dependent on
     all its inputs, so some entries may be reported as dependent although they are not.
     """
-    jaxpr, shapes = jax.make_jaxpr(fn, return_shape=True)(argument)
-    tainted = set(jaxpr.jaxpr.invars)
+    found = sources_of(lambda only: fn(only["argument"]), {"argument": argument})
+    return {name: bool(sources) for name, sources in found.items()}
+
+
+def sources_of(
+    fn: Callable[[dict[str, Any]], dict[str, Any]], arguments: dict[str, Any]
+) -> dict[str, frozenset[str]]:
+    """Return, for each entry of `fn(arguments)`, the arguments that it depends on.
+
+    As for `depends_on`, some of them may be reported although the entry does not depend on them.
+    """
+    jaxpr, shapes = jax.make_jaxpr(fn, return_shape=True)(arguments)
+    names = [path[0].key for path, _ in jax.tree_util.tree_leaves_with_path(arguments)]
+    found = _propagated(jaxpr.jaxpr, [frozenset({name}) for name in names])
+    by_entry = jax.tree.unflatten(jax.tree.structure(shapes), found)
+    is_set = lambda x: isinstance(x, frozenset)  # noqa: E731
+    return {
+        name: frozenset().union(*jax.tree.leaves(entry, is_leaf=is_set))
+        for name, entry in by_entry.items()
+    }
+
+
+def _propagated(jaxpr: Any, inputs: list[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the sources of the outputs of a jaxpr, from those of its inputs."""
+    known = dict(zip(jaxpr.invars, inputs, strict=True))
+
+    def of(variable: Any) -> frozenset[str]:
+        return frozenset() if isinstance(variable, Literal) else known.get(variable, frozenset())
+
     for equation in jaxpr.eqns:
-        if any(not isinstance(v, Literal) and v in tainted for v in equation.invars):
-            tainted.update(equation.outvars)
-    flags = [not isinstance(v, Literal) and v in tainted for v in jaxpr.jaxpr.outvars]
-    flat = jax.tree.unflatten(jax.tree.structure(shapes), flags)
-    return {name: any(jax.tree.leaves(entry)) for name, entry in flat.items()}
+        given = [of(variable) for variable in equation.invars]
+        if equation.primitive.name in ("jit", "pjit"):
+            found = _propagated(equation.params["jaxpr"].jaxpr, given)
+        else:
+            found = [frozenset().union(*given)] * len(equation.outvars)
+        known.update(zip(equation.outvars, found, strict=True))
+    return [of(variable) for variable in jaxpr.outvars]
 
 
 def depends_through(

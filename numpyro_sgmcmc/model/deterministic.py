@@ -18,24 +18,27 @@ MANY_ENTRIES = 16_384
 def dependent_sites(
     model: Callable,
     values: dict[str, Any],
-    indices: dict[str, Any],
+    inputs: tuple[dict[str, Any], dict[str, Any]],
     is_random: bool,
     names: list[str],
     args: tuple,
     kwargs: dict,
 ) -> list[str]:
-    """Return the sites that depend on the minibatch or on random numbers."""
-    if not names or not (indices or is_random):
+    """Return the sites that depend on the minibatch, on random numbers or on discrete sites.
+
+    The inputs are the rows by plate and the values of the discrete sites.
+    """
+    if not names or not (any(inputs) or is_random):
         return []
 
     def deterministic(minibatch: Any) -> dict[str, Any]:
-        drawn, key = minibatch
-        bound = with_minibatch(model, values, drawn, key)
+        (drawn, discrete), key = minibatch
+        bound = with_minibatch(model, values | discrete, drawn, key)
         trace = handlers.trace(bound).get_trace(*args, **kwargs)
         return {name: trace[name]["value"] for name in names}
 
     key = jax.random.key(0) if is_random else None
-    return [name for name, yes in depends_on(deterministic, (indices, key)).items() if yes]
+    return [name for name, yes in depends_on(deterministic, (inputs, key)).items() if yes]
 
 
 def costly_sites(

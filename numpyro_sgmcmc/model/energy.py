@@ -1,11 +1,14 @@
 """The stochastic potential of a NumPyro model, on a flat unconstrained position."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
-from numpyro.infer.util import compute_log_probs, potential_energy
+from numpyro import handlers
+from numpyro.infer.util import _unconstrain_reparam, compute_log_probs, potential_energy
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
-from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.model.enumeration import log_joint, site_densities
 from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
@@ -13,14 +16,21 @@ from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> StochasticPotential:
     """Return the map from a position (d,) and a minibatch to an estimate of U = -log p(z, data).
 
-    The estimate is unbiased, because NumPyro's plates scale the minibatch's likelihood by N / B. U
-    includes the log determinants of the transforms to the unconstrained space.
+    The estimate is unbiased, because NumPyro's plates scale the minibatch's likelihood by N / B;
+    the sum over the states of discrete sites is scaled after it is taken. U includes the log
+    determinants of the transforms to the unconstrained space.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
-        model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
-        return jnp.asarray(potential_energy(model, args, kwargs, structure.unravel(position)))
+        model = structure.with_minibatch(minibatch.indices, minibatch.key)
+        values = structure.unravel(position)
+        if not structure.enumeration.dims:
+            return jnp.asarray(potential_energy(model, args, kwargs, values))
+        # What `potential_energy` does, but for the sum over states.
+        model = handlers.substitute(model, substitute_fn=partial(_unconstrain_reparam, values))
+        trace = handlers.trace(model).get_trace(*args, **kwargs)
+        return -log_joint(trace, structure.enumeration, structure.plates)
 
     return potential
 
@@ -29,6 +39,10 @@ def log_densities(
     structure: Structure, args: tuple, kwargs: dict, position: jax.Array, minibatch: Minibatch
 ) -> dict[str, jax.Array]:
     """Return the log density of each site at a position, to find those that are not finite."""
-    model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
+    model = structure.with_minibatch(minibatch.indices, minibatch.key)
     constrained = structure.constrain(structure.unravel(position), args, kwargs)
+    if structure.enumeration.dims:
+        bound = handlers.substitute(model, data=constrained)
+        trace = handlers.trace(bound).get_trace(*args, **kwargs)
+        return site_densities(trace, structure.enumeration, structure.plates)
     return compute_log_probs(model, args, kwargs, constrained)[0]

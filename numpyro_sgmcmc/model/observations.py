@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from numpyro import handlers
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
-from numpyro_sgmcmc.model.handlers import with_minibatch
+from numpyro_sgmcmc.model.enumeration import log_marginals
 from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Minibatch
 
@@ -32,14 +32,24 @@ def of_observations(
 
     Returns:
         For each observed site its `log likelihood` and, where its distribution has a mean, its
-        `fitted value`, (k,).
+        `fitted value`, (k,). Sites that share a discrete site have a joint log likelihood alone.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     draw = structure.constrain(structure.unravel(position), args, kwargs)
-    model = with_minibatch(structure.model, structure.fixed, minibatch.indices, minibatch.key)
+    model = structure.with_minibatch(minibatch.indices, minibatch.key)
     trace = handlers.trace(handlers.substitute(model, data=draw)).get_trace(*args, **kwargs)
-    found = {}
+    found: dict[str, Any] = {}
+    summed: set[str] = set()
+    if structure.enumeration.dims:
+        marginals = log_marginals(
+            trace, structure.enumeration, structure.plates, structure.observed
+        )
+        for sites, density in marginals.items():
+            found[f"log likelihood of {' and '.join(map(repr, sites))}"] = density
+            summed |= set(sites)
     for name in structure.observed:
+        if name in summed:
+            continue
         site = trace[name]
         found[f"log likelihood of {name!r}"] = site["fn"].log_prob(site["value"])
         try:

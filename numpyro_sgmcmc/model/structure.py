@@ -21,6 +21,13 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
 from numpyro_sgmcmc.model.deterministic import costly_sites, dependent_sites
 from numpyro_sgmcmc.model.dims import named_dims
+from numpyro_sgmcmc.model.enumeration import (
+    Enumeration,
+    UnknownStates,
+    checked,
+    enumerable,
+    enumerated,
+)
 from numpyro_sgmcmc.model.flat import Flat, flat_maps
 from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.model.validate import numpyro_warnings
@@ -34,6 +41,7 @@ NEEDS_VALUES = (
     jax.errors.ConcretizationTypeError,
     jax.errors.TracerArrayConversionError,
     jax.errors.TracerIntegerConversionError,
+    UnknownStates,
 )
 """Errors of a model whose Python code depends on values. Its structure is read by running it."""
 
@@ -51,7 +59,9 @@ class Structure:
         plates: the subsampled plates by name.
         groups: names of the plates, grouped so that plates that share a site are in one group.
         is_random: whether the density itself draws random numbers.
-        minibatch_sites: deterministic sites that depend on the minibatch or on random numbers.
+        enumeration: the discrete latent sites, which are summed out.
+        minibatch_sites: deterministic sites that depend on the minibatch, on random numbers or on
+            discrete latent sites.
         costly_sites: deterministic sites whose value at a draw takes a pass over the data.
         observed: names of the observed sites, without `factor` sites.
         bounded: latent sites whose constrained values can overflow although the position is finite.
@@ -67,6 +77,7 @@ class Structure:
     plates: dict[str, Plate]
     groups: tuple[tuple[str, ...], ...]
     is_random: bool
+    enumeration: Enumeration
     minibatch_sites: frozenset[str]
     costly_sites: frozenset[str]
     observed: tuple[str, ...]
@@ -94,6 +105,8 @@ class Structure:
         """
         if self.fixed or other.fixed or self.model is not other.model:
             return False
+        if not self.enumeration.is_like(other.enumeration):
+            return False
         mine, theirs = (
             [
                 {name: (z.shape, z.dtype) for name, z in s.prototype.items()},
@@ -105,6 +118,11 @@ class Structure:
         )
         return mine == theirs
 
+    def with_minibatch(self, indices: dict[str, Any], key: jax.Array | None) -> Callable:
+        """Return the model with a minibatch, a key if it asks for one, and all discrete states."""
+        model = with_minibatch(self.model, self.fixed, indices, key)
+        return enumerated(model, self.enumeration) if self.enumeration.dims else model
+
     def placeholder(self) -> dict[str, jax.Array]:
         """Return an arbitrary minibatch, for computations that do not depend on its rows."""
         return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}
@@ -114,14 +132,15 @@ class Structure:
     ) -> dict[str, jax.Array]:
         """Return one draw's constrained latent sites and its deterministic sites.
 
-        Deterministic sites that depend on the minibatch are left out, because their values are not
-        defined by the draw. Those that take a pass over the data are left out because of its cost.
+        Deterministic sites that depend on the minibatch or on discrete latent sites are left out,
+        because their values are not defined by the draw. Those that take a pass over the data are
+        left out because of its cost.
         """
         if self.transforms is not None:
             return {name: jnp.asarray(self.transforms[name](z)) for name, z in position.items()}
         args, kwargs = as_jax_arrays(args, kwargs)
         key = jax.random.key(0) if self.is_random else None
-        model = with_minibatch(self.model, self.fixed, self.placeholder(), key)
+        model = self.with_minibatch(self.placeholder(), key)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
         dropped = self.minibatch_sites | self.costly_sites
         return {name: value for name, value in sites.items() if name not in dropped}
@@ -141,9 +160,9 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
 
     Raises:
         TypeError: if the arguments do not fit the model's signature.
-        ValueError: if a latent site is discrete, a delta distribution, on a sphere or in a
-            subsampled plate, or if a plate's subsample is larger than the plate. The message names
-            the site and the remedy.
+        ValueError: if a latent site is a delta distribution, on a sphere or, unless it is
+            discrete, in a subsampled plate; if a discrete one cannot be summed out; or if a plate's
+            subsample is larger than the plate. The message names the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     found: list[Structure] = []
@@ -172,10 +191,11 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
 
 
 def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict) -> Structure:
+    enumeration = enumerable(trace)
     latent = {
         name: site
         for name, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"]
+        if site["type"] == "sample" and not site["is_observed"] and name not in enumeration.dims
     }
     plates = {
         name: Plate(site["args"][0], site["value"].shape[0])
@@ -185,15 +205,25 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
     for name, site in latent.items():
         _check_latent(name, site, plates)
     given = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED or n in latent}
+    discrete = {name: trace[name]["value"] for name in enumeration.dims}
     transforms = {name: biject_to(site["fn"].support) for name, site in latent.items()}
     free = {name: jnp.asarray(transforms[name].inv(site["value"])) for name, site in latent.items()}
     prototype = {name: np.zeros(value.shape, value.dtype) for name, value in free.items()}
     indices = {name: trace[name]["value"] for name in plates}
-    is_random = _asks_for_keys(model, given, indices, args, kwargs)
+    is_random = _asks_for_keys(model, given | discrete, indices, args, kwargs)
+    seeded = handlers.seed(with_minibatch(model, given, indices, None), jax.random.key(0))
+    observed = tuple(
+        name
+        for name, site in trace.items()
+        if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
+    )
+    enumeration = checked(seeded, enumeration, plates, tuple(latent), observed, args, kwargs)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
-    dependent = dependent_sites(model, given, indices, is_random, deterministic, args, kwargs)
+    inputs = (indices, discrete)
+    dependent = dependent_sites(model, given, inputs, is_random, deterministic, args, kwargs)
     own = [name for name in deterministic if name not in dependent]
-    costly = costly_sites(model, given, indices, plates, latent, own, args, kwargs)
+    values = given | discrete
+    costly = costly_sites(model, values, indices, plates, latent, own, args, kwargs)
     follows = len(own) > len(costly)
     follows |= any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(transforms))
     return Structure(
@@ -204,13 +234,10 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         plates=plates,
         groups=_groups(trace, plates),
         is_random=is_random,
+        enumeration=enumeration,
         minibatch_sites=frozenset(dependent),
         costly_sites=frozenset(costly),
-        observed=tuple(
-            name
-            for name, site in trace.items()
-            if site["type"] == "sample" and site["is_observed"] and not _is_factor(site)
-        ),
+        observed=observed,
         bounded=tuple(name for name in latent if not _is_identity(transforms[name])),
         dims=named_dims(trace),
         transforms=None if follows else transforms,
@@ -261,12 +288,6 @@ class _checked_plates(Messenger):
 
 
 def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> None:
-    if site["fn"].support.is_discrete:
-        raise ValueError(
-            f"Expected continuous latent sites; got the discrete site {name!r}"
-            f" ({type(site['fn']).__name__}). It has no gradient: sum it out, for example with"
-            " `MixtureSameFamily` or `numpyro.factor` of a `logsumexp`."
-        )
     inside = [frame.name for frame in site["cond_indep_stack"] if frame.name in plates]
     if inside:
         raise ValueError(

@@ -32,6 +32,8 @@ def numpyro_warnings(trace: dict[str, Any]) -> list[str]:
                     f" {name!r}. Use `numpyro.deterministic({name!r}, ...)` for a value that"
                     " follows from others."
                 )
+            if site["fn"].support.is_discrete:
+                continue
             with helpful_support_errors(site, raise_warnings=True):
                 biject_to(site["fn"].support)
         _validate_model(trace, plate_warning="loose")

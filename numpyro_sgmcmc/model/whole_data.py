@@ -28,6 +28,7 @@ def over_whole_data(
     """
     if not structure.plates:
         return fn({})
+    block_size = max(1, block_size // structure.enumeration.states)
     fn = jax.jit(fn)  # Traces the model once for each shape of a block, not at each call.
     rest = {name: jnp.zeros(1, jnp.int32) for name in structure.plates}
     totals = []

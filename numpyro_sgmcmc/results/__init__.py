@@ -1,5 +1,6 @@
 """Results: ArviZ data, estimates, tables, plots and a report."""
 
+from numpyro_sgmcmc.results.class_probabilities import class_probabilities
 from numpyro_sgmcmc.results.convert import to_inference_data
 from numpyro_sgmcmc.results.diagnose import diagnose
 from numpyro_sgmcmc.results.estimate import Estimate, expectation
@@ -18,6 +19,7 @@ from numpyro_sgmcmc.results.thin import thin_by_weight
 
 __all__ = [
     "Estimate",
+    "class_probabilities",
     "diagnose",
     "expectation",
     "interval",

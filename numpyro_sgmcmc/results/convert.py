@@ -13,7 +13,7 @@ from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
 from numpyro_sgmcmc.results.noise import noise_by_direction
-from numpyro_sgmcmc.results.subset import chosen_subset
+from numpyro_sgmcmc.results.subset import chosen_subset, dims_of_marginals
 from numpyro_sgmcmc.results.whole import observed_data
 from numpyro_sgmcmc.running import Run, run_of
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
@@ -61,7 +61,8 @@ def to_inference_data(
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
         log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
-            no weights: after decreasing steps it wants `thin_by_weight(data)`.
+            no weights: after decreasing steps it wants `thin_by_weight(data)`. Discrete latent
+            sites are summed out; observed sites that share one have a joint density, "x+y".
         posterior_predictive: add one simulated data set for each draw.
         rows: of these two groups, for data too large for all: how many rows of the longest
             subsampled plate (drawn at random, and the same ones each time), or which.
@@ -112,6 +113,7 @@ def to_inference_data(
         labelled,
         described,
         dict.fromkeys(("log_likelihood", "posterior_predictive"), own_coords),
+        {"log_likelihood": dims_of_marginals(structure, labelled)},
     )
     warn_about_verdict(data)
     return data

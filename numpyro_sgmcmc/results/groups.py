@@ -18,12 +18,17 @@ def assemble(
     dims: dict[str, list[str | None]],
     attributes: dict[str, Any],
     own_coords: dict[str, dict[str, Any]] | None = None,
+    own_dims: dict[str, dict[str, list[str | None]]] | None = None,
 ) -> Any:
-    """Return the groups without empty ones; `own_coords` are coordinates of single groups."""
-    own = own_coords or {}
+    """Return the groups without empty ones; `own_...` are coordinates and dims of single groups."""
+    own, named = own_coords or {}, own_dims or {}
     datasets = {
         name: _dataset(
-            arrays, coords | own.get(name, {}), dims, attributes, sampled=name not in WITHOUT_DRAWS
+            arrays,
+            coords | own.get(name, {}),
+            dims | named.get(name, {}),
+            attributes,
+            sampled=name not in WITHOUT_DRAWS,
         )
         for name, arrays in groups.items()
         if arrays or name == "posterior"

@@ -27,7 +27,7 @@ class Subset(NamedTuple):
 
     def log_likelihood(self, structure: Structure, args: tuple, kwargs: dict) -> dict[str, Any]:
         """Return log p(row | draw), (chain, draw, ...)."""
-        found = whole.log_likelihood(structure, args, kwargs, self._flat(), self.rows)
+        found = whole.log_likelihood(structure, args, kwargs, self.flat(), self.rows)
         return self._by_chain(found)
 
     def posterior_predictive(
@@ -35,7 +35,7 @@ class Subset(NamedTuple):
     ) -> dict[str, Any]:
         """Return a simulated data set for each draw, (chain, draw, ...), with a fixed key."""
         key = jax.random.fold_in(jax.random.key(0), 1)
-        found = whole.posterior_predictive(structure, args, kwargs, self._flat(), key, self.rows)
+        found = whole.posterior_predictive(structure, args, kwargs, self.flat(), key, self.rows)
         return self._by_chain(found)
 
     def coords(
@@ -57,11 +57,25 @@ class Subset(NamedTuple):
                     found[own] = np.asarray(labels)[self.rows]
         return found
 
-    def _flat(self) -> dict[str, np.ndarray]:
+    def flat(self) -> dict[str, np.ndarray]:
+        """Return the sites with all draws along one axis."""
         return {name: value.reshape(-1, *value.shape[2:]) for name, value in self.sites.items()}
 
     def _by_chain(self, found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         return {name: value.reshape(*self.shape, *value.shape[1:]) for name, value in found.items()}
+
+
+def dims_of_marginals(structure: Structure, dims: dict[str, Any]) -> dict[str, list[str | None]]:
+    """Return the names of the dimensions of log likelihoods with discrete sites summed out.
+
+    Their dimensions are plates; `dims` holds the names of the dimensions of each observed site.
+    """
+    found = {}
+    for sites, plates in structure.enumeration.marginals.items():
+        first, default = sites[0], structure.dims.get(sites[0], [])
+        own = dict(zip(default, dims.get(first, []), strict=False))
+        found[whole.name_of(sites)] = [own.get(plate) or plate for plate in plates]
+    return found
 
 
 def chosen_subset(

@@ -1,7 +1,7 @@
 """Log likelihood, predictions and observed data of the whole data set, computed in blocks."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from numpyro import handlers
 from tqdm.auto import tqdm
 
 from numpyro_sgmcmc.model import Structure, split_arguments
+from numpyro_sgmcmc.model.enumeration import enumerated, log_marginals, probabilities
 from numpyro_sgmcmc.model.handlers import with_minibatch
 
 MAX_BYTES = 2 * 2**30
@@ -25,11 +26,24 @@ PATIENCE = 2.0
 """Time in seconds after which a progress bar appears."""
 
 
+class Rowwise(NamedTuple):
+    """Values with an axis of rows.
+
+    Attributes:
+        values: the array.
+        axis: the axis of the longest subsampled plate; None if there is none.
+    """
+
+    values: Any
+    axis: int | None
+
+
 def observed_data(structure: Structure, args: tuple, kwargs: dict) -> dict[str, np.ndarray]:
     """Return the values of the observed sites for all rows."""
+    plate = longest_plate(structure)
 
-    def values(trace: dict[str, Any]) -> dict[str, Any]:
-        return {name: trace[name]["value"] for name in structure.observed}
+    def values(trace: dict[str, Any]) -> dict[str, Rowwise]:
+        return {name: _value(trace[name], plate) for name in structure.observed}
 
     draw = jax.tree.map(lambda x: x[None], _some_constrained(structure, args, kwargs))
     # No size limit: these arrays are in memory already.
@@ -46,6 +60,8 @@ def log_likelihood(
 ) -> dict[str, np.ndarray]:
     """Return log p(row | draw) without the plate's scale; draws lie along the first axis.
 
+    Observed sites that share a discrete latent site have one joint density, `name_of` their names.
+
     Args:
         structure: structure of the model.
         args: positional arguments of the model.
@@ -56,11 +72,44 @@ def log_likelihood(
     Raises:
         ValueError: if the result would be larger than `MAX_BYTES`.
     """
+    plate, enumeration = longest_plate(structure), structure.enumeration
+    summed = {name for sites in enumeration.marginals for name in sites}
 
-    def densities(trace: dict[str, Any]) -> dict[str, Any]:
-        return {n: trace[n]["fn"].log_prob(trace[n]["value"]) for n in structure.observed}
+    def densities(trace: dict[str, Any]) -> dict[str, Rowwise]:
+        found = {n: _density(trace[n], plate) for n in structure.observed if n not in summed}
+        if not summed:
+            return found
+        marginals = log_marginals(trace, enumeration, structure.plates, structure.observed)
+        for sites, values in marginals.items():
+            plates = enumeration.marginals[sites]
+            axis = plates.index(plate) if plate in plates else None
+            found[name_of(sites)] = Rowwise(values, axis)
+        return found
 
-    return _over_rows(structure, args, kwargs, draws, densities, rows, True, None)
+    return _over_rows(
+        structure, args, kwargs, draws, densities, rows, True, None, all_states=bool(summed)
+    )
+
+
+def class_probabilities(
+    structure: Structure,
+    args: tuple,
+    kwargs: dict,
+    draws: dict[str, Any],
+    site: str,
+    rows: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return p(state | row, draw) of a discrete latent site, (draw, rows of its plates, K)."""
+    plate, enumeration = longest_plate(structure), structure.enumeration
+    plates = enumeration.plates[site]
+
+    def of_states(trace: dict[str, Any]) -> dict[str, Rowwise]:
+        found = probabilities(trace, enumeration, structure.plates, site)
+        return {site: Rowwise(found, plates.index(plate) if plate in plates else None)}
+
+    return _over_rows(structure, args, kwargs, draws, of_states, rows, True, None, all_states=True)[
+        site
+    ]
 
 
 def posterior_predictive(
@@ -71,12 +120,33 @@ def posterior_predictive(
     key: jax.Array,
     rows: np.ndarray | None = None,
 ) -> dict[str, np.ndarray]:
-    """Return a simulated data set for each draw; arguments as for `log_likelihood`."""
+    """Return a simulated data set for each draw; arguments as for `log_likelihood`.
 
-    def simulated(trace: dict[str, Any]) -> dict[str, Any]:
-        return {name: trace[name]["value"] for name in structure.observed}
+    Discrete latent sites are drawn anew in each plate, as for new rows.
+
+    Raises:
+        ValueError: if the result would be larger than `MAX_BYTES`, or observations depend on a
+            discrete site outside all plates, whose posterior a new draw would ignore.
+    """
+    for sites, plates in structure.enumeration.marginals.items():
+        if not plates:
+            raise ValueError(
+                "Expected discrete latent sites in plates for predictions; got observations of"
+                f" {', '.join(map(repr, sites))} that depend on one outside. Use"
+                " `numpyro.infer.Predictive(model, mcmc.get_samples(), infer_discrete=True)`, which"
+                " draws it from its posterior."
+            )
+    plate = longest_plate(structure)
+
+    def simulated(trace: dict[str, Any]) -> dict[str, Rowwise]:
+        return {name: _value(trace[name], plate) for name in structure.observed}
 
     return _over_rows(structure, args, kwargs, draws, simulated, rows, False, key)
+
+
+def name_of(sites: tuple[str, ...]) -> str:
+    """Return the name of the joint density of some observed sites."""
+    return "+".join(sites)
 
 
 def longest_plate(structure: Structure) -> str | None:
@@ -95,6 +165,7 @@ def _over_rows(
     key: jax.Array | None,
     *,
     bounded: bool = True,
+    all_states: bool = False,
 ) -> dict[str, np.ndarray]:
     arrays, rebuild = split_arguments(args, kwargs)
     key = jax.random.key(0) if key is None else key
@@ -107,16 +178,12 @@ def _over_rows(
         args, kwargs = rebuild(arrays)
         model = structure.model if condition else handlers.uncondition(structure.model)
         model = with_minibatch(model, structure.fixed, indices, key)
+        if all_states:
+            model = enumerated(model, structure.enumeration)
         trace = handlers.trace(handlers.substitute(model, data=draw)).get_trace(*args, **kwargs)
         result = read(trace)
-        for name, value in result.items():
-            axes[name] = _axis(
-                trace[name],
-                plate,
-                jnp.ndim(value),
-                value_has_event=not _is_density(value, trace[name]),
-            )
-        return result
+        axes.update({name: found.axis for name, found in result.items()})
+        return {name: found.values for name, found in result.items()}
 
     count = jax.tree.leaves(draws)[0].shape[0] if draws else 1
     keys = jax.random.split(key, count)
@@ -133,8 +200,9 @@ def _over_rows(
     def block(arrays: list[Any], indices: dict[str, jax.Array], draws: Any, keys: Any) -> Any:
         return jax.lax.map(lambda pair: one_draw(arrays, indices, *pair), (draws, keys))
 
+    rows_at_once = max(1, ROWS // (structure.enumeration.states if all_states else 1))
     wanted = jnp.zeros(1, jnp.int32) if plate is None else whole[plate]
-    blocks = [(r, d) for r in _blocks(len(wanted), ROWS) for d in _blocks(count, DRAWS)]
+    blocks = [(r, d) for r in _blocks(len(wanted), rows_at_once) for d in _blocks(count, DRAWS)]
     # Short computations show no progress bar.
     for place, some in tqdm(blocks, desc="whole data", delay=PATIENCE, leave=False):
         indices = whole if plate is None else whole | {plate: wanted[place]}
@@ -154,18 +222,18 @@ def _blocks(length: int, size: int) -> list[slice]:
     return [slice(min(s, length - size), min(s, length - size) + size) for s in starts]
 
 
-def _is_density(value: Any, site: dict[str, Any]) -> bool:
-    return jnp.ndim(value) == jnp.ndim(site["value"]) - len(site["fn"].event_shape)
+def _value(site: dict[str, Any], plate: str | None) -> Rowwise:
+    value, event = site["value"], len(site["fn"].event_shape)
+    return Rowwise(value, _axis(site, plate, jnp.ndim(value) - event))
 
 
-def _axis(
-    site: dict[str, Any], plate: str | None, ndim: int, *, value_has_event: bool
-) -> int | None:
-    event = len(site["fn"].event_shape) if value_has_event else 0
-    for frame in site["cond_indep_stack"]:
-        if frame.name == plate:
-            return ndim - event + frame.dim
-    return None
+def _density(site: dict[str, Any], plate: str | None) -> Rowwise:
+    density = site["fn"].log_prob(site["value"])
+    return Rowwise(density, _axis(site, plate, jnp.ndim(density)))
+
+
+def _axis(site: dict[str, Any], plate: str | None, batch: int) -> int | None:
+    return next((batch + f.dim for f in site["cond_indep_stack"] if f.name == plate), None)
 
 
 def _check_size(shapes: dict[str, Any], count: int) -> None:

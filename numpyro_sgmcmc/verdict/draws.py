@@ -11,7 +11,6 @@ from numpyro.infer.util import unconstrain_fn
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
-from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.preparation import Target, View
 
 
@@ -62,7 +61,7 @@ def gradients(
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
     structure = view.structure
     key = jax.random.key(0) if structure.is_random else None
-    model = with_minibatch(structure.model, structure.fixed, structure.placeholder(), key)
+    model = structure.with_minibatch(structure.placeholder(), key)
 
     def one(draw: dict[str, jax.Array]) -> jax.Array:
         free = unconstrain_fn(model, view.args, view.kwargs, draw)

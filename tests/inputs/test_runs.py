@@ -129,15 +129,6 @@ def test_latent_site_in_a_subsampled_plate():
         run(SGLD(inside, H), Y)
 
 
-def test_discrete_latent_site():
-    def mixture(y):
-        which = numpyro.sample("which", dist.Bernoulli(0.5))
-        numpyro.sample("y", dist.Normal(which, 1.0), obs=y)
-
-    with pytest.raises(ValueError, match=r"discrete site 'which' .*Bernoulli.*sum it out"):
-        run(SGLD(mixture, H), Y)
-
-
 @pytest.mark.parametrize(
     ("preconditioner", "message"),
     [
