@@ -76,7 +76,7 @@ class RayPool(AbstractPool):
         self._states: dict[int, tuple[int, Any]] = {}
         self._folder: str | None = None
         self._up: set[int] = set()
-        self.pids: dict[int, int] = {}
+        self.workers: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> "RayPool":
         self._ray = required_ray()
@@ -172,7 +172,7 @@ class RayPool(AbstractPool):
         if call.request is not None:
             return [Answered(call.worker, call.request, value)]
         if call.purpose == "start":
-            self.pids[call.worker] = value["pid"]
+            self.workers[call.worker] = value
             self._up.add(call.worker)
             return [Joined(call.worker)]
         return []

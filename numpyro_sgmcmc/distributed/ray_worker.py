@@ -39,7 +39,9 @@ def worker_class() -> type:
             import jax
 
             jax.devices()
-            return {"pid": os.getpid(), "is_late": self._is_late}
+            arrays = [x for x in jax.tree.leaves(self._data) if hasattr(x, "flags")]
+            shares = not any(x.flags.owndata or x.flags.writeable for x in arrays)
+            return {"pid": os.getpid(), "is_late": self._is_late, "shares_data": shares}
 
         def ping(self, value: Any) -> Any:
             return value
