@@ -1,6 +1,9 @@
 """`AsyncMCMC`: chains whose gradients are computed by workers."""
 
+import os
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from time import perf_counter
 from typing import Any, Literal, final
 
@@ -9,11 +12,21 @@ import numpy as np
 from numpyro.diagnostics import print_summary
 
 from numpyro_sgmcmc.checks import check_count, check_number
-from numpyro_sgmcmc.distributed.job import Asked, Counts, job_of, model_of
+from numpyro_sgmcmc.distributed.job import (
+    Asked,
+    Counts,
+    first_states,
+    job_of,
+    model_of,
+    planned,
+)
+from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.planning import share_of, size_of
 from numpyro_sgmcmc.distributed.probe import probe_of
 from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool, required_ray
+from numpyro_sgmcmc.distributed.resumption import opened
 from numpyro_sgmcmc.distributed.sampled import sampled
+from numpyro_sgmcmc.folder import Lock, require_zarr
 from numpyro_sgmcmc.kernels import AbstractKernel, StaleGradient
 from numpyro_sgmcmc.model import fingerprint
 from numpyro_sgmcmc.running import AbstractSampler, Run
@@ -60,7 +73,11 @@ class AsyncMCMC(AbstractSampler):
         curvature: H of the remedy, as for `StaleGradient`.
         steps_per_request: transitions whose gradients a worker computes at one position for one
             message, which makes them older. None measures a message and a gradient, and chooses as
-            many as take as long as a message, within `max_staleness`.
+            many as take as long as a message, within `max_staleness`; with a folder it is 1.
+        folder: where draws and checkpoints go, as for `run`; needs the extra `runs`. The same call
+            resumes a killed run from the last commit; the draws to come have the same law, but
+            other ages. None holds the draws in memory.
+        every: seconds between two commits.
         address: of a Ray cluster, such as "auto" or "ray://host:10001". None starts Ray on this
             machine, for this run.
         timeout: seconds for workers to start, and for an answer with the compilation.
@@ -84,6 +101,8 @@ class AsyncMCMC(AbstractSampler):
         remedy: Literal["friction", "curvature"] | None = None,
         curvature: Any = None,
         steps_per_request: int | None = None,
+        folder: str | os.PathLike | None = None,
+        every: float = 60.0,
         address: str | None = None,
         timeout: float = 300.0,
         progress_bar: bool = True,
@@ -100,6 +119,7 @@ class AsyncMCMC(AbstractSampler):
         if steps_per_request is not None:
             check_count("steps_per_request", steps_per_request)
         check_number("timeout", timeout)
+        check_number("every", every)
         share = share_of(num_workers, num_servers, max_staleness)
         if num_workers > num_servers * (max_staleness + 1):
             raise ValueError(
@@ -125,7 +145,10 @@ class AsyncMCMC(AbstractSampler):
         self._counts = Counts(
             num_warmup, num_samples, num_servers, max_staleness, share, steps_per_request or 1
         )
-        self._is_open = steps_per_request is None
+        self._folder = None if folder is None else Path(folder)
+        # A folder belongs to one plan of ages, which must not depend on a measurement.
+        self._is_open = steps_per_request is None and folder is None
+        self._every = every
         self._ray = RayOptions(num_workers, address, timeout)
         self._progress_bar = progress_bar
         self._run: Run | None = None
@@ -150,19 +173,35 @@ class AsyncMCMC(AbstractSampler):
 
         Raises:
             ImportError: if Ray is not installed.
-            RuntimeError: if workers cannot be had or kept, or the model fails on them.
+            RuntimeError: if workers cannot be had or kept, or the model fails on them, or if
+                another process writes to the folder.
+            ValueError: if the folder holds another run.
             KeyboardInterrupt: if the run is interrupted before its first draw.
         """
         required_ray()
-        with RayPool(self._ray, model_of(self.kernel, args, kwargs)) as pool:
-            began = perf_counter()
+        if self._folder is not None:
+            require_zarr()
+        began, asked = (
+            perf_counter(),
+            Asked(rng_key, args, kwargs, tuple(extra_fields), init_params),
+        )
+        with (
+            nullcontext() if self._folder is None else Lock(self._folder),
+            RayPool(self._ray, model_of(self.kernel, args, kwargs)) as pool,
+        ):
             counts = self._counts
             if self._is_open:
-                counts = counts._replace(size=self._measured_size(pool, rng_key, args, kwargs))
-            asked = Asked(rng_key, args, kwargs, tuple(extra_fields), init_params)
-            job = job_of(self._stale, counts, asked)
+                counts = counts._replace(size=self._measured_size(pool, asked))
+            kernel = planned(self._stale, counts)
+            if self._folder is None:
+                job = job_of(kernel, counts, asked, first_states(kernel, counts, asked))
+                keeper = DrawsInMemory(self.num_chains)
+            else:
+                found = opened(kernel, counts, asked, self._folder, self._every, began)
+                job = job_of(kernel, counts, asked, found.states, found.iterations)
+                keeper = found.keeper(kernel, job.work.calendar, self.num_chains)
             pool.configure(job.settings)
-            done = sampled(self._stale, counts, job, pool, self._progress_bar, began)
+            done = sampled(self._stale, counts, job, pool, keeper, self._progress_bar, began)
         self._run, self._ages = done
 
     def finished(self) -> Run:
@@ -217,8 +256,8 @@ class AsyncMCMC(AbstractSampler):
         print_summary(run.draws, prob=prob, group_by_chain=True)
         print(f"Number of divergences: {int(np.sum(run.fields['diverging']))}")
 
-    def _measured_size(self, pool: RayPool, rng_key: jax.Array, args: tuple, kwargs: dict) -> int:
-        probe = probe_of(self.kernel, rng_key, args, kwargs)
+    def _measured_size(self, pool: RayPool, asked: Asked) -> int:
+        probe = probe_of(self.kernel, asked.rng_key, asked.args, asked.kwargs)
         one = pool.gradient_seconds(probe.settings, (), probe.request)
         counts = self._counts
         return size_of(pool.round_trip(), one * probe.per_step, counts.share, counts.bound)

@@ -7,7 +7,7 @@ from typing import final
 from tqdm.auto import tqdm
 
 from numpyro_sgmcmc.distributed.calendar import Calendar
-from numpyro_sgmcmc.distributed.keeper import Draws
+from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.server import Server
 from numpyro_sgmcmc.distributed.tally import Tally
 
@@ -29,7 +29,7 @@ class ServersBar:
         self._calendar, self._next = calendar, 0.0
         self._bar = tqdm(total=servers * calendar.iterations, disable=not is_shown)
 
-    def move(self, servers: Sequence[Server], keeper: Draws, tally: Tally) -> None:
+    def move(self, servers: Sequence[Server], keeper: AbstractDraws, tally: Tally) -> None:
         """Show how far the servers are, a few times a second."""
         if self._bar.disable or perf_counter() < self._next:
             return

@@ -16,6 +16,8 @@ class Calendar:
         num_steps: transitions of each of the others.
         period: transitions between renewals of the gradient estimator; None for never.
         starts_anew: whether periods begin anew with the first draw.
+        mark: iterations between two marks, at which the state of a chain can be kept. The end is a
+            mark, too.
     """
 
     num_warmup: int
@@ -24,6 +26,7 @@ class Calendar:
     num_steps: int
     period: int | None = None
     starts_anew: bool = False
+    mark: int = 1_000_000_000
 
     @property
     def iterations(self) -> int:
@@ -50,6 +53,17 @@ class Calendar:
     def draws_after(self, transitions: int) -> int:
         """Return the number of draws after so many transitions."""
         return max(0, self.iterations_after(transitions) - self.num_warmup)
+
+    def mark_at(self, transitions: int) -> int | None:
+        """Return the iteration whose mark is after so many transitions, or None."""
+        iteration = self.iterations_after(transitions)
+        is_mark = iteration % self.mark == 0 or iteration == self.iterations
+        return iteration if is_mark and self.first_of(iteration) == transitions else None
+
+    def next_mark(self, transitions: int) -> int:
+        """Return the number of transitions at the next mark."""
+        after = (self.iterations_after(transitions) // self.mark + 1) * self.mark
+        return self.first_of(min(after, self.iterations))
 
     def next_renewal(self, iteration: int) -> int:
         """Return the first iteration after this one that begins with a renewal, or their number."""

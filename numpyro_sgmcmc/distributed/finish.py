@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.distributed.job import Counts, Job
-from numpyro_sgmcmc.distributed.keeper import Draws
+from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.loop import Stopped
+from numpyro_sgmcmc.distributed.planning import planned_delay
 from numpyro_sgmcmc.distributed.tally import Tally
 from numpyro_sgmcmc.kernels import StaleGradient
 from numpyro_sgmcmc.running import Outcome, Run
@@ -21,7 +22,7 @@ def run_of_job(
     counts: Counts,
     job: Job,
     stopped: Stopped,
-    keeper: Draws,
+    keeper: AbstractDraws,
     tally: Tally,
     wall_time: float,
 ) -> Run:
@@ -30,30 +31,36 @@ def run_of_job(
     Raises:
         KeyboardInterrupt: if the user interrupted the run before its first draw.
     """
-    draws = keeper.count
-    if not draws:
+    total, calendar = counts.num_samples, job.work.calendar
+    if not keeper.count:
         raise KeyboardInterrupt("interrupted before the first draw")
-    first = job.work.calendar.first_of(counts.num_warmup)
-    delay = observed(np.concatenate([ages[first:] for ages in keeper.ages()]))
-    fields = jax.device_put(keeper.draws())
-    share = f"{draws:,} of {counts.num_samples:,} draws of each chain"
-    why, sentence = "complete", f"all {draws:,} draws of each chain"
+    why, sentence = "complete", f"all {total:,} draws of each chain"
     if stopped.is_interrupted:
-        why, sentence = "interrupted", f"interrupted by the user after {share}"
+        why = "interrupted"
+        sentence = f"interrupted by the user after {keeper.count:,} of {total:,} draws"
+    keeper.close(why, sentence)
+    fields = jax.device_put(keeper.draws())
+    draws = fields.pop(kernel.sample_field)
+    count = jax.tree.leaves(fields)[0].shape[1]
+    if not count:  # no mark was passed, and the folder has none yet
+        raise KeyboardInterrupt("interrupted before the first commit of draws")
+    early = max(0, calendar.first_of(counts.num_warmup) - job.servers[0].ledger.taken)
+    ages = np.concatenate([ages[early:] for ages in keeper.ages()])
+    delay = observed(ages) if ages.size else planned_delay(counts.share, counts.size)
     words = tally.words()
-    outcome = Outcome(why, sentence, draws, wall_time, None, (words,) if words else (), None)
+    outcome = Outcome(why, sentence, count, wall_time, None, (words,) if words else (), None)
     return Run(
         kernel=kernel.with_delay(delay),
         target=job.target,
         state=_state([_aged(one.chain.state, delay.mean) for one in stopped.servers]),
-        draws=fields.pop(kernel.sample_field),
+        draws=draws,
         fields=fields,
         adaptation=job.adaptation,
         settings={
             "num_chains": counts.num_servers,
             "chain_method": "asynchronous",
             "num_warmup": counts.num_warmup,
-            "num_samples": draws,
+            "num_samples": count,
             "thinning": 1,
         },
         wall_time=wall_time,

@@ -13,13 +13,16 @@ from numpyro_sgmcmc.distributed.gradients import Model, Settings
 from numpyro_sgmcmc.distributed.planning import planned_delay
 from numpyro_sgmcmc.distributed.server import Server, Work, first_server
 from numpyro_sgmcmc.distributed.wire import kinds_of
-from numpyro_sgmcmc.driving.collected import collected_of
+from numpyro_sgmcmc.driving.collected import Collected, collected_of
 from numpyro_sgmcmc.driving.leaves import is_key
 from numpyro_sgmcmc.kernels import AbstractKernel, StaleGradient
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation import Adaptation, Options, Target
 from numpyro_sgmcmc.staleness import no_past
 from numpyro_sgmcmc.state import Tuned
+
+MARKED = 256
+"""Transitions between two marks, about; no request crosses one."""
 
 
 class Counts(NamedTuple):
@@ -85,19 +88,42 @@ def model_of(kernel: AbstractKernel, args: tuple, kwargs: dict) -> Model:
     return Model(kernel.model, *jax.tree.map(_as_numpy, (args, kwargs)))
 
 
-def job_of(kernel: StaleGradient, counts: Counts, asked: Asked) -> Job:
-    """Return a prepared run; the first states are those of `MCMC` with vectorised chains."""
-    kernel = kernel.with_delay(planned_delay(counts.share, counts.size))
-    collected = collected_of(kernel.sample_field, (*kernel.default_fields, *asked.extra_fields))
-    several, args, kwargs = counts.num_servers > 1, asked.args, asked.kwargs
+def planned(kernel: StaleGradient, counts: Counts) -> StaleGradient:
+    """Return the kernel with the ages that are expected."""
+    return kernel.with_delay(planned_delay(counts.share, counts.size))
+
+
+def collected_by(kernel: StaleGradient, asked: Asked) -> Collected:
+    """Return what is kept of a draw."""
+    return collected_of(kernel.sample_field, (*kernel.default_fields, *asked.extra_fields))
+
+
+def first_states(kernel: StaleGradient, counts: Counts, asked: Asked) -> Any:
+    """Return the states of `MCMC` with vectorised chains, after the kernel's preparation."""
+    several = counts.num_servers > 1
     keys = jax.random.split(asked.rng_key, counts.num_servers) if several else asked.rng_key
-    states = kernel.init(keys, counts.num_warmup, asked.init_params, args, kwargs)
+    return kernel.init(keys, counts.num_warmup, asked.init_params, asked.args, asked.kwargs)
+
+
+def job_of(
+    kernel: StaleGradient, counts: Counts, asked: Asked, states: Any, iterations: int = 0
+) -> Job:
+    """Return a prepared run.
+
+    Args:
+        kernel: the kernel that has made the states.
+        counts: numbers of the run.
+        asked: its arguments.
+        states: of all chains, after so many iterations.
+        iterations: that were done before.
+    """
+    several, args, kwargs = counts.num_servers > 1, asked.args, asked.kwargs
     each = [_one(states, i) for i in range(counts.num_servers)] if several else [states]
     each = [_light(one) for one in each]
     target, latest = kernel.memory.target, kernel.memory.latest
     assert target is not None and latest is not None
     options, tuned = kernel.options, each[0].tuned
-    program = ChainProgram(options, target.structure, args, kwargs, collected)
+    program = ChainProgram(options, target.structure, args, kwargs, collected_by(kernel, asked))
     stepper = program.stepper(args, kwargs, tuned)
     work = Work(
         program=program,
@@ -109,7 +135,7 @@ def job_of(kernel: StaleGradient, counts: Counts, asked: Asked) -> Job:
     )
     return Job(
         work=work,
-        servers=[first_server(work, i, one) for i, one in enumerate(each)],
+        servers=[first_server(work, i, one, iterations) for i, one in enumerate(each)],
         settings=_settings(kernel.kernel.options, tuned, each[0]),
         is_shared=tuned.gradient.has_constant_state,
         target=target,
@@ -122,10 +148,11 @@ def _calendar(options: Options, target: Target, tuned: Tuned, counts: Counts) ->
     period = tuned.gradient.renewal_period(target.structure.plates)
     numbers = counts.num_warmup, counts.num_samples
     if pace is not None:
-        steps = int(pace.warmup_steps), int(pace.num_steps)
-        return Calendar(*numbers, *steps, period, starts_anew=True)
-    assert given is not None
-    return Calendar(*numbers, given, given, period)
+        steps, starts_anew = (int(pace.warmup_steps), int(pace.num_steps)), True
+    else:
+        assert given is not None
+        steps, starts_anew = (given, given), False
+    return Calendar(*numbers, *steps, period, starts_anew, max(1, MARKED // steps[1]))
 
 
 def _settings(options: Options, tuned: Tuned, state: Any) -> Settings:

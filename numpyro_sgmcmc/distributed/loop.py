@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from numpyro_sgmcmc.distributed.bar import ServersBar
 from numpyro_sgmcmc.distributed.gradients import SHARED
-from numpyro_sgmcmc.distributed.keeper import Draws
+from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.ledger import Ledger
 from numpyro_sgmcmc.distributed.messages import Request
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Lost
@@ -32,7 +32,7 @@ def carry_out(
     work: Work,
     servers: list[Server],
     pool: AbstractPool,
-    keeper: Draws,
+    keeper: AbstractDraws,
     tally: Tally,
     bar: ServersBar,
 ) -> Stopped:
@@ -87,7 +87,7 @@ def _receive(
     event: Answered,
     again: deque[Request],
     pool: AbstractPool,
-    keeper: Draws,
+    keeper: AbstractDraws,
     tally: Tally,
 ) -> None:
     """Note an answer, and let its server move on if its turn has come."""

@@ -5,6 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 import warnings
 from dataclasses import dataclass
 from statistics import median
@@ -206,7 +207,13 @@ class RayPool(AbstractPool):
         self._calls[reference] = _Call(purpose, worker, request, until)
 
     def _get(self, reference: Any) -> Any:
-        return self._ray.get(reference, timeout=self._options.timeout)
+        try:
+            return self._ray.get(reference, timeout=self._options.timeout)
+        except self._ray.exceptions.RayError as error:
+            raise RuntimeError(
+                f"Expected an answer of a worker within {self._options.timeout:g} s; got: {error}."
+                " The model must run on every machine, or `timeout` be longer."
+            ) from error
 
     def _packed(self, settings: Settings) -> bytes:
         return self._ray.cloudpickle.dumps(settings)
@@ -244,7 +251,8 @@ class RayPool(AbstractPool):
                 " `address` out."
             ) from error
         finally:
-            signal.signal(signal.SIGTERM, handler)  # Ray sets its own
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, handler)  # Ray sets its own
 
     def _start_workers(self) -> None:
         ray, options = self._ray, self._options

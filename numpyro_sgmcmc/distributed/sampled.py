@@ -8,7 +8,7 @@ import numpy as np
 from numpyro_sgmcmc.distributed.bar import ServersBar
 from numpyro_sgmcmc.distributed.finish import run_of_job
 from numpyro_sgmcmc.distributed.job import Counts, Job
-from numpyro_sgmcmc.distributed.keeper import Draws
+from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.loop import carry_out, hold_all
 from numpyro_sgmcmc.distributed.pool import AbstractPool
 from numpyro_sgmcmc.distributed.tally import Tally
@@ -28,6 +28,7 @@ def sampled(
     counts: Counts,
     job: Job,
     pool: AbstractPool,
+    keeper: AbstractDraws,
     progress_bar: bool,
     began: float,
 ) -> Sampled:
@@ -38,10 +39,11 @@ def sampled(
         counts: numbers of the run.
         job: the prepared run.
         pool: the workers.
+        keeper: what keeps the draws.
         progress_bar: whether to show a progress bar.
         began: when the run began, by `perf_counter`.
     """
-    keeper, tally = Draws(counts.num_servers), Tally()
+    tally = Tally()
     bar = ServersBar(job.work.calendar, counts.num_servers, progress_bar)
     hold_all(job.servers, pool, job.is_shared)
     try:

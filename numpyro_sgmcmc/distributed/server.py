@@ -58,10 +58,14 @@ class Result(NamedTuple):
     Attributes:
         draws: by field, (draw, ...), of the iterations that ended; None if no draw was made.
         ages: of the gradients, (transition,).
+        mark: the iteration whose mark comes after them; None if there is none.
+        state: the state of the chain there, or None.
     """
 
     draws: dict[str, Any] | None
     ages: np.ndarray
+    mark: int | None
+    state: Any
 
 
 def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Server:
@@ -70,6 +74,8 @@ def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Se
     taken = calendar.first_of(iterations)
     limit = calendar.first_of(calendar.next_renewal(iterations))
     chain = work.program.first(state)
+    if calendar.is_renewal(iterations):
+        chain = work.program.renewed(chain)
     query = np.asarray(work.program.query(chain))
     ledger = Ledger(work.bound, limit, taken, taken)
     return Server(number, ledger, chain, query, 0, work.keys.first(state, taken))
@@ -83,7 +89,8 @@ def is_over(work: Work, server: Server) -> bool:
 def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
     """Return the next request of a server and the server after it; None if it must wait."""
     ledger = server.ledger
-    wanted = min(work.size, ledger.limit - ledger.asked)
+    end = min(ledger.limit, work.calendar.next_mark(ledger.asked))
+    wanted = min(work.size, end - ledger.asked)
     if wanted <= 0 or ledger.in_flight >= work.share or ledger.room(wanted) < wanted:
         return None
     step, ahead = ledger.asked, server.ahead
@@ -124,7 +131,9 @@ def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, Result]:
     server = server._replace(ledger=ledger, chain=found.chain)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
-    return server, Result(draws, ages[: request.count])
+    mark = work.calendar.mark_at(ledger.taken)
+    state = None if mark is None else found.chain.state
+    return server, Result(draws, ages[: request.count], mark, state)
 
 
 def _draws(calendar: Calendar, request: Request, buffers: dict[str, Any]) -> Any:

@@ -7,7 +7,8 @@ import numpy as np
 
 from numpyro_sgmcmc import StaleGradient
 from numpyro_sgmcmc.distributed.gradients import GradientProgram
-from numpyro_sgmcmc.distributed.job import Asked, Counts, job_of, model_of
+from numpyro_sgmcmc.distributed.job import Asked, Counts, first_states, job_of, model_of, planned
+from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.planning import share_of
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Joined, Lost
 from numpyro_sgmcmc.distributed.sampled import sampled
@@ -73,7 +74,10 @@ def counts_of(*, warmup=3, samples=6, servers=1, workers=1, bound=8, size=1):
 
 def run_locally(kernel, args, counts, *, workers=1, seed=0, pool=LocalPool, key=0, **options):
     """Return a run whose workers are in this process, and its ages."""
-    stale = StaleGradient(kernel, 0, **options)
-    job = job_of(stale, counts, Asked(jax.random.key(key), args, {}))
+    stale, asked = StaleGradient(kernel, 0, **options), Asked(jax.random.key(key), args, {})
+    expecting = planned(stale, counts)
+    job = job_of(expecting, counts, asked, first_states(expecting, counts, asked))
     made = pool(model_of(kernel, args, {}), job.settings, workers, seed)
-    return sampled(stale, counts, job, made, False, perf_counter())
+    return sampled(
+        stale, counts, job, made, DrawsInMemory(counts.num_servers), False, perf_counter()
+    )

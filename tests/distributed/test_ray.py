@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 
 import jax
 import numpy as np
@@ -22,7 +23,9 @@ from numpyro_sgmcmc import (
     report,
     to_inference_data,
 )
-from numpyro_sgmcmc.distributed.job import Asked, job_of, model_of
+from numpyro_sgmcmc.distributed.job import Asked, first_states, job_of, model_of, planned
+from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
+from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered
 from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool
 from numpyro_sgmcmc.distributed.sampled import sampled
 from tests.contract.problem import assert_same
@@ -49,7 +52,9 @@ def cluster():
     import ray
 
     quiet = {"include_dashboard": False, "log_to_driver": False, "_node_ip_address": "127.0.0.1"}
-    ray.init(address="local", num_cpus=CPUS, **quiet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ray.init(address="local", num_cpus=CPUS, **quiet)
     yield ray
     ray.shutdown()
 
@@ -58,16 +63,40 @@ def split(**given):
     return SGHMCSplit(regression, 1e-3, friction=5.0, **given)
 
 
-def run_on_ray(kernel, args, counts, workers, during=None, timeout=120.0, **given):
+class TimedPool(AbstractPool):
+    """Another pool, with the time of each answer."""
+
+    def __init__(self, pool, times):
+        self._pool, self._times = pool, times
+
+    def hold(self, server, version, state):
+        self._pool.hold(server, version, state)
+
+    def submit(self, worker, request):
+        self._pool.submit(worker, request)
+
+    def wait(self, seconds):
+        events = self._pool.wait(seconds)
+        now = time.perf_counter()
+        self._times += [now for one in events if isinstance(one, Answered)]
+        return events
+
+
+def run_on_ray(kernel, args, counts, workers, during=None, timeout=120.0, timed=None, **given):
     """Return a run, while `during` is called with its pool in another thread."""
-    stale = StaleGradient(kernel, 0, **given)
-    job = job_of(stale, counts, Asked(jax.random.key(0), args, {}))
+    stale, asked = StaleGradient(kernel, 0, **given), Asked(jax.random.key(0), args, {})
+    expecting = planned(stale, counts)
+    job = job_of(expecting, counts, asked, first_states(expecting, counts, asked))
     with RayPool(RayOptions(workers, None, timeout), model_of(kernel, args, {})) as pool:
         pool.configure(job.settings)
         if during is not None:
             thread = threading.Thread(target=during, args=(pool,), daemon=True)
             thread.start()
-        return sampled(stale, counts, job, pool, False, time.perf_counter())
+        if timed is not None:
+            pool = TimedPool(pool, timed)
+        return sampled(
+            stale, counts, job, pool, DrawsInMemory(counts.num_servers), False, time.perf_counter()
+        )
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -129,6 +158,23 @@ def test_a_worker_that_does_not_answer_is_replaced(cluster):
     slow = SGHMCSplit(slow_model, 1e-3, friction=5.0)
     found = run_on_ray(slow, (*data(), 0.03), counts, 2, during=stop_one, timeout=30.0)
     assert "silent" in found.run.outcome.notes[0]
+
+
+def rate(workers, samples):
+    """Return transitions in a second with gradients of 50 ms, after the compilation."""
+    times = []
+    counts = counts_of(workers=workers, samples=samples, bound=16)
+    slow = SGHMCSplit(slow_model, 1e-3, friction=5.0)
+    run_on_ray(slow, (*data(), 0.05), counts, workers, timed=times)
+    late = times[len(times) // 3 :]
+    return (len(late) - 1) / (late[-1] - late[0])
+
+
+def test_slow_gradients_are_computed_at_the_same_time(cluster):
+    """The gradients sleep, so that eight workers need no more than two cores."""
+    one, eight = rate(1, 60), rate(8, 480)
+    print(f"1 worker: {one:.1f} transitions a second; 8 workers: {eight:.1f} ({eight / one:.2f})")
+    assert eight / one > 0.85 * 8
 
 
 def broken(y, where):
