@@ -13,6 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BENCH_STAMP := $(VENV)/.installed-bench
 DOCS_STAMP := $(VENV)/.installed-docs
+DISTRIBUTED_STAMP := $(VENV)/.installed-distributed
 VERSIONS := import platform, arviz, jax, numpyro; \
 	print(f"Python {platform.python_version()}, NumPyro {numpyro.__version__}, " \
 	f"JAX {jax.__version__}, ArviZ {arviz.__version__}")
@@ -21,10 +22,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long fuzz faults lint format bench papers calibration docs clean
+.PHONY: help install demo test test-long test-distributed fuzz faults lint format bench papers calibration docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(STAMP) ## create the virtual environment with everything that the other targets need
 
@@ -52,14 +53,14 @@ QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') &
 test: install ## run the tests (about 8 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults)"
+	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults or distributed)"
 else
 	@$(PYTEST) $(ARGS)
 endif
 
 # Continuous integration runs them too.
 test-long: install ## run the tests that `make test` leaves out (about 40 minutes)
-	@$(QUICKLY) tests -m "long and not (faults or slow)"
+	@$(QUICKLY) tests -m "long and not (faults or slow or distributed)"
 	@$(PYTEST) tests -m "slow or papers"
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
@@ -67,6 +68,15 @@ fuzz: install ## attack the verdict with 300 random models, kernels and faults (
 
 faults: install ## kill runs, damage their files and fill their disk (at most 10 minutes)
 	@$(QUICKLY) tests/driving/test_faults.py -m faults -rP
+
+$(DISTRIBUTED_STAMP): $(STAMP)
+	@echo "Installing Ray into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable '.[distributed]'
+	@touch $@
+
+# One process: the tests share one Ray.
+test-distributed: $(DISTRIBUTED_STAMP) ## run the tests with workers of Ray (at most 10 minutes)
+	@$(CACHE) $(BIN)/python -m pytest tests/distributed -m "distributed or long" -rP
 
 lint: install ## check style, format, types and the direction of imports
 	@$(BIN)/ruff check

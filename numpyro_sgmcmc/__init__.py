@@ -1,5 +1,6 @@
 """Stochastic-gradient MCMC as NumPyro kernels, for models with more data than NUTS can afford."""
 
+from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.driving import Until, run, until
 from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, NoseHoover, Splitting
 from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint, Plain
@@ -64,6 +65,7 @@ __all__ = [
     "SGRRLD",
     "SVRG",
     "SVRGLD",
+    "AsyncMCMC",
     "ContiguousMinibatch",
     "Dense",
     "Diagnosis",

@@ -4,15 +4,12 @@ from abc import ABC
 from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal, Self
 
 import jax
-import jax.numpy as jnp
 from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc.checks import check_callable, check_count, check_number
-from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.kernels.iteration import Iteration, fixed, repeated
@@ -21,21 +18,14 @@ from numpyro_sgmcmc.kernels.options import as_schedule, checked_options
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
 from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.stepping import stepper_of
+from numpyro_sgmcmc.kernels.transitions import begun, ended, taken
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.model.handlers import resized
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.preparation import Options, Target
-from numpyro_sgmcmc.staleness import age_of
-from numpyro_sgmcmc.state import (
-    SGMCMCState,
-    gradient_state,
-    with_gradient_state,
-    with_new_key,
-    with_own_key,
-)
-from numpyro_sgmcmc.stepper import Stepper
-from numpyro_sgmcmc.transition import Walker, keep_if
+from numpyro_sgmcmc.state import SGMCMCState, gradient_state, with_gradient_state
+from numpyro_sgmcmc.transition import Walker
 
 
 class AbstractKernel(NumPyroKernel, ABC):
@@ -181,51 +171,12 @@ class AbstractKernel(NumPyroKernel, ABC):
         stepper = stepper_of(options, structure, args, kwargs, state.tuned)
         position = structure.ravel(state.z)
         walker = start = Walker(position, state.aux, gradient_state(state), state.preconditioner)
-        state = with_new_key(state)
-        state = state._replace(weight=jnp.zeros_like(state.weight), diverging=jnp.zeros((), bool))
-        if stepper.delay is not None:
-            state = state._replace(staleness=jnp.zeros_like(state.staleness))
+        state = begun(state)
         before, steps = chosen or fixed(options, state.i)
-        body = partial(_transition, stepper, before)
+
+        def body(s: jax.Array, carry: tuple[Any, Walker]) -> tuple[Any, Walker]:
+            return taken(stepper, before + s, *carry)
+
         state, walker = repeated(steps, body, (state, walker))
-        unravel = structure.unravel
-        sound = structure.can_be_constrained(unravel(walker.position), args, kwargs)
-        walker = keep_if(sound, walker, start)
-        state = with_gradient_state(state, walker.gradient)
-        state = state._replace(diverging=state.diverging | ~sound)
-        if stepper.delay is not None:
-            state = state._replace(staleness=state.staleness / steps)
-        return with_own_key(
-            state._replace(
-                i=state.i + 1,
-                z=unravel(walker.position),
-                aux=walker.aux,
-                preconditioner=walker.preconditioner,
-                num_diverging=state.num_diverging + state.diverging.astype(jnp.int32),
-                kinetic_temperature=options.dynamics.kinetic_temperature(walker.aux),
-            )
-        )
-
-
-def _transition(
-    stepper: Stepper, before: jax.Array, s: Any, carry: tuple[Any, Walker]
-) -> tuple[Any, Walker]:
-    state, walker = carry
-    count = before + s
-    key, key_noise, key_batch = random.split(state.rng_key, 3)
-    step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
-    minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
-    increment = stepper.increment(key_noise, walker.position, step_size)
-    if minibatch.age is not None:
-        age = age_of(minibatch, walker.gradient.past)
-        state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
-    moved = stepper.step(walker, minibatch, increment, step_size)
-    state = state._replace(
-        rng_key=key,
-        step_size=step_size.astype(state.step_size.dtype),
-        weight=state.weight + step_size.astype(state.weight.dtype),
-        potential_energy=moved.potential_energy.astype(state.potential_energy.dtype),
-        diverging=state.diverging | moved.diverging,
-        minibatch=minibatch_state,
-    )
-    return state, moved.walker
+        state, walker = ended(options, structure, args, kwargs, state, walker, start, steps)
+        return with_gradient_state(state, walker.gradient)

@@ -1,6 +1,7 @@
 """A kernel whose gradients are some transitions old."""
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 from typing import Any, Literal, final
 
@@ -113,6 +114,14 @@ class StaleGradient(AbstractKernel):
     def default_fields(self) -> tuple[str, ...]:
         """Fields of the state that `MCMC` always collects."""
         return (*super().default_fields, "staleness")
+
+    def with_delay(self, delay: AbstractDelay) -> "StaleGradient":
+        """Return a copy of this kernel with other ages, such as those that a run had."""
+        new = copy(self)
+        staleness = self._options.staleness
+        assert staleness is not None
+        new._options = replace(self._options, staleness=replace(staleness, delay=delay))
+        return new
 
     def _first(self, state: SGMCMCState, target: Target) -> StaleGradientState:
         structure, chains = target.structure, state.i.shape

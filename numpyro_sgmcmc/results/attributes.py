@@ -137,6 +137,8 @@ def in_words(part: Any) -> str:
         return repr(part)
     if isinstance(part, jax.Array | np.ndarray):
         return f"<array {'×'.join(map(str, part.shape))}>" if part.ndim else f"{float(part):.6g}"
+    if isinstance(part, tuple) and all(isinstance(x, int | float) for x in part):
+        return f"({', '.join(f'{x:.3g}' for x in part)})"
     if isinstance(part, dict):
         return f"<values of {', '.join(map(str, part))}>"
     if is_dataclass(part) and not isinstance(part, type):

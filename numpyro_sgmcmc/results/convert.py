@@ -9,6 +9,7 @@ import numpy as np
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.checks import warn_user
+from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
@@ -27,7 +28,7 @@ WALKERS = {
 
 
 def to_inference_data(
-    mcmc: MCMC,
+    mcmc: MCMC | AsyncMCMC,
     *,
     log_likelihood: bool = False,
     posterior_predictive: bool = False,
@@ -59,7 +60,7 @@ def to_inference_data(
       `mcmc.warmup`) until this function had the results: compilation is in it, and idle time.
 
     Args:
-        mcmc: a NumPyro `MCMC` that has run a kernel of this package.
+        mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
         log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
             no weights: after decreasing steps it wants `thin_by_weight(data)`. Discrete latent
             sites are summed out; observed sites that share one have a joint density, "x+y".

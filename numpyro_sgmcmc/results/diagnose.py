@@ -5,12 +5,15 @@ from typing import Any
 
 from numpyro.infer import MCMC
 
+from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.running import run_of
 from numpyro_sgmcmc.verdict import Diagnosis, diagnosis_of
 
 
 def diagnose(
-    mcmc: MCMC, *, functions: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None
+    mcmc: MCMC | AsyncMCMC,
+    *,
+    functions: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
 ) -> Diagnosis:
     """Return whether a run is calibrated, and what to change if it is not.
 
@@ -18,7 +21,7 @@ def diagnose(
     than 200 rows, and from 10,000 rows on of that many rows at 2,000 draws.
 
     Args:
-        mcmc: a NumPyro `MCMC` that has run a kernel of this package.
+        mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
         functions: what the draws are used for, by name, for `Diagnosis.predictions`: functions of a
             draw, a dictionary of its sites, that return an array of any shape. They are traced by
             JAX. By default log likelihoods and fitted values of some observations.

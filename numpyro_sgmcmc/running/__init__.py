@@ -3,5 +3,6 @@
 from numpyro_sgmcmc.running.mcmc import run_of
 from numpyro_sgmcmc.running.outcome import Outcome, outcome_of, remember
 from numpyro_sgmcmc.running.run import Run
+from numpyro_sgmcmc.running.sampler import AbstractSampler
 
-__all__ = ["Outcome", "Run", "outcome_of", "remember", "run_of"]
+__all__ = ["AbstractSampler", "Outcome", "Run", "outcome_of", "remember", "run_of"]

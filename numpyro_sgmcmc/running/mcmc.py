@@ -11,6 +11,7 @@ from numpyro_sgmcmc.kernels import NumPyroKernel
 from numpyro_sgmcmc.preparation import Target
 from numpyro_sgmcmc.running.outcome import outcome_of
 from numpyro_sgmcmc.running.run import Run
+from numpyro_sgmcmc.running.sampler import AbstractSampler
 from numpyro_sgmcmc.state import is_made_for
 
 
@@ -23,6 +24,8 @@ def run_of(mcmc: Any) -> Run:
         TypeError: if `mcmc` is not an `MCMC`, or its kernel is not from this package.
         ValueError: if it has not been run, or its data have been edited since.
     """
+    if isinstance(mcmc, AbstractSampler):
+        return mcmc.finished()
     kernel = _kernel_of(mcmc)
     state: Any = mcmc.last_state
     draws = mcmc.get_samples(group_by_chain=True)

@@ -16,6 +16,7 @@ from numpyro_sgmcmc.staleness.gradient import (
     age_of,
     no_past,
 )
+from numpyro_sgmcmc.staleness.observed import ObservedDelay, observed
 from numpyro_sgmcmc.staleness.options import Staleness
 from numpyro_sgmcmc.staleness.remedy import (
     AbstractRemedy,
@@ -31,6 +32,7 @@ __all__ = [
     "FixedDelay",
     "FrictionRemedy",
     "GeometricDelay",
+    "ObservedDelay",
     "Past",
     "ScheduledDelay",
     "StaleEstimate",
@@ -41,5 +43,6 @@ __all__ = [
     "ageing",
     "delay_of",
     "no_past",
+    "observed",
     "relative_curvature",
 ]

@@ -56,6 +56,13 @@ class FrictionRemedy(AbstractRemedy):
     mean_age: jax.Array
     name: ClassVar[str] = "friction"
 
+    def at_age(self, age: jax.Array) -> "FrictionRemedy":
+        """Return the remedy for one gradient whose age is known.
+
+        It cancels that gradient's own negative friction, so that ages may depend on anything.
+        """
+        return replace(self, mean_age=age.astype(self.mean_age.dtype))
+
     def damped(self, dynamics: AbstractDynamics) -> AbstractDynamics:
         """Return the dynamics with the additional friction."""
         given: Any = dynamics

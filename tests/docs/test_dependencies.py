@@ -23,9 +23,8 @@ def names(requirements):
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 REQUIRED = names(PROJECT["dependencies"])
-OPTIONAL = names(
-    PROJECT["optional-dependencies"]["report"] + PROJECT["optional-dependencies"]["runs"]
-)
+EXTRAS = ("report", "runs", "distributed")
+OPTIONAL = names([line for extra in EXTRAS for line in PROJECT["optional-dependencies"][extra]])
 
 
 @cache

@@ -1,0 +1,216 @@
+"""The compiled programs of a server: transitions with gradients that workers delivered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.distributed.delivered import DeliveredEstimate, Delivery
+from numpyro_sgmcmc.driving.collected import Collected
+from numpyro_sgmcmc.gradient import Estimate
+from numpyro_sgmcmc.kernels.renewal import renewed
+from numpyro_sgmcmc.kernels.stepping import stepper_of
+from numpyro_sgmcmc.kernels.transitions import begun, ended, taken
+from numpyro_sgmcmc.model import Structure, split_arguments
+from numpyro_sgmcmc.preparation import Options
+from numpyro_sgmcmc.staleness import CurvatureRemedy, FrictionRemedy
+from numpyro_sgmcmc.state import Tuned
+from numpyro_sgmcmc.stepper import Stepper
+from numpyro_sgmcmc.transition import Walker
+
+
+class Chain(NamedTuple):
+    """A chain within an iteration.
+
+    Attributes:
+        state: the kernel's state, current at the beginning of the iteration.
+        walker: the walker.
+        start: the walker at the beginning of the iteration.
+        done: number of transitions of the iteration that were taken, ().
+    """
+
+    state: Any
+    walker: Walker
+    start: Walker
+    done: jax.Array
+
+
+class Block(NamedTuple):
+    """Estimates for consecutive transitions, taken at one position.
+
+    Attributes:
+        energies: estimates of U, (b,).
+        gradients: of its gradient, (b, d).
+        then: the position, (d,).
+        ages: of the estimates at their transitions, (b,).
+        count: number of transitions, at most b, ().
+    """
+
+    energies: Any
+    gradients: Any
+    then: Any
+    ages: Any
+    count: Any
+
+
+class Moved(NamedTuple):
+    """A chain after a block.
+
+    Attributes:
+        chain: the chain.
+        query: the position at which its next gradient is needed, (d,).
+        draws: what is kept of the iterations that ended, by field, (b, ...); the first ones are
+            filled.
+    """
+
+    chain: Chain
+    query: jax.Array
+    draws: dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ChainProgram:
+    """The programs of a server, with the model's arrays as inputs.
+
+    A transition is that of the kernel (`kernels/transitions.py`) with another gradient estimator.
+    The friction that compensates an old gradient is that of its own age.
+
+    Attributes:
+        options: the kernel's options.
+        structure: the model's structure.
+        args: positional arguments of the model.
+        kwargs: keyword arguments of the model.
+        collected: what is kept of a draw.
+    """
+
+    options: Options
+    structure: Structure
+    args: tuple
+    kwargs: dict
+    collected: Collected
+
+    def first(self, state: Any) -> Chain:
+        """Return a chain before its first transition, from a kernel's state."""
+        position = self.structure.ravel(state.z)
+        walker = Walker(position, state.aux, (), state.preconditioner)
+        return Chain(state, walker, walker, jnp.zeros((), jnp.int32))
+
+    def query(self, chain: Chain) -> jax.Array:
+        """Return the position at which the next gradient is needed, (d,)."""
+        return self._query(self._arrays, chain)
+
+    def advance(self, chain: Chain, block: Block) -> Moved:
+        """Return the chain after the transitions of a block."""
+        return self._advance(self._arrays, chain, block)
+
+    def renewed(self, chain: Chain) -> Chain:
+        """Return a chain at the beginning of an iteration with its gradient estimator renewed."""
+        return self._renew(self._arrays, chain)
+
+    @cached_property
+    def _arrays(self) -> list[Any]:
+        return jax.device_put(split_arguments(self.args, self.kwargs)[0])
+
+    @cached_property
+    def _advance(self) -> Callable:
+        return jax.jit(self._with_arguments(partial(_advanced, self)))
+
+    @cached_property
+    def _query(self) -> Callable:
+        return jax.jit(self._with_arguments(partial(_queried, self)))
+
+    @cached_property
+    def _renew(self) -> Callable:
+        return jax.jit(self._with_arguments(partial(_renewed, self)))
+
+    def _with_arguments(self, fn: Callable) -> Callable:
+        _, rebuild = split_arguments(self.args, self.kwargs)
+
+        def traced(arrays: list[Any], *inputs: Any) -> Any:
+            return fn(*rebuild(arrays), *inputs)
+
+        return traced
+
+    def stepper(self, args: tuple, kwargs: dict, tuned: Tuned) -> Stepper:
+        """Return the stepper whose estimates are delivered, without a remedy by friction."""
+        plain = replace(self.options, staleness=None)
+        stepper = stepper_of(plain, self.structure, args, kwargs, tuned)
+        remedy = tuned.remedy if isinstance(tuned.remedy, CurvatureRemedy) else None
+        transition = replace(stepper.transition, gradient=DeliveredEstimate(remedy))
+        return replace(stepper, transition=transition)
+
+
+def _renewed(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> Chain:
+    state = chain.state
+    given = program.options, program.structure, args, kwargs
+    return chain._replace(
+        state=state._replace(gradient=renewed(*given, state, state.gradient, state.z))
+    )
+
+
+def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> jax.Array:
+    stepper = program.stepper(args, kwargs, chain.state.tuned)
+    before, _ = _iteration(program.options, chain.state)
+    step_size = stepper.step_size(before + chain.done)
+    step_size = jnp.asarray(step_size, chain.walker.position.dtype)
+    return stepper.transition.query(chain.walker, step_size)
+
+
+def _advanced(
+    program: ChainProgram, args: tuple, kwargs: dict, chain: Chain, block: Block
+) -> Moved:
+    options, structure, tuned = program.options, program.structure, chain.state.tuned
+    stepper = program.stepper(args, kwargs, tuned)
+    constrain = partial(structure.constrain, args=args, kwargs=kwargs)
+    kept = jax.eval_shape(lambda state: program.collected.of(state, constrain), chain.state)
+    size = len(block.energies)
+    empty = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), kept)
+
+    def body(j: jax.Array, carry: tuple[Chain, jax.Array, Any]) -> tuple[Chain, jax.Array, Any]:
+        chain, place, draws = carry
+        chain = jax.lax.cond(chain.done == 0, _begun, lambda same: same, chain)
+        before, steps = _iteration(options, chain.state)
+        age = block.ages[j]
+        damped = stepper
+        if isinstance(tuned.remedy, FrictionRemedy):
+            dynamics = tuned.remedy.at_age(age).damped(stepper.transition.dynamics)
+            damped = replace(stepper, transition=replace(stepper.transition, dynamics=dynamics))
+        estimate = Estimate(block.energies[j], block.gradients[j])
+        walker = chain.walker._replace(gradient=Delivery(estimate, block.then))
+        state, walker = taken(damped, before + chain.done, chain.state, walker)
+        state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
+        chain = chain._replace(
+            state=state, walker=walker._replace(gradient=()), done=chain.done + 1
+        )
+
+        def end(carry: tuple[Chain, jax.Array, Any]) -> tuple[Chain, jax.Array, Any]:
+            chain, place, draws = carry
+            given = options, structure, args, kwargs
+            state, walker = ended(*given, chain.state, chain.walker, chain.start, steps)
+            values = program.collected.of(state, constrain)
+            draws = jax.tree.map(lambda x, value: x.at[place].set(value), draws, values)
+            return Chain(state, walker, walker, jnp.zeros_like(chain.done)), place + 1, draws
+
+        is_over = chain.done == steps
+        return jax.lax.cond(is_over, end, lambda same: same, (chain, place, draws))
+
+    carry = chain, jnp.zeros((), jnp.int32), empty
+    chain, _, draws = jax.lax.fori_loop(0, block.count, body, carry)
+    return Moved(chain, _queried(program, args, kwargs, chain), draws)
+
+
+def _begun(chain: Chain) -> Chain:
+    return chain._replace(state=begun(chain.state))
+
+
+def _iteration(options: Options, state: Any) -> tuple[jax.Array, Any]:
+    """Return the number of transitions before an iteration, and in it."""
+    pace = state.tuned.pace
+    if pace is None:
+        assert options.num_steps is not None
+        return state.i * options.num_steps, options.num_steps
+    return pace.before(state.i), pace.steps(state.i)

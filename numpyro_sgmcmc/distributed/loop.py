@@ -1,0 +1,131 @@
+"""The loop of the driver: servers ask, workers answer."""
+
+from collections import deque
+from typing import NamedTuple
+
+from numpyro_sgmcmc.distributed.bar import ServersBar
+from numpyro_sgmcmc.distributed.gradients import SHARED
+from numpyro_sgmcmc.distributed.keeper import AbstractDraws
+from numpyro_sgmcmc.distributed.ledger import Ledger
+from numpyro_sgmcmc.distributed.messages import Request
+from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Lost
+from numpyro_sgmcmc.distributed.server import Server, Work, is_over, moved, next_request
+from numpyro_sgmcmc.distributed.tally import Tally
+from numpyro_sgmcmc.driving.interrupt import Interrupt
+
+TICK = 0.25
+"""Seconds after which Ctrl-C is answered."""
+MOST_REFUSALS = 5
+"""Answers to one request that may be refused."""
+MOST_LOSSES = 20
+"""Workers that may be lost one after the other without an answer in between."""
+
+
+class Stopped(NamedTuple):
+    """Where the servers stopped, and whether the user interrupted them."""
+
+    servers: list[Server]
+    is_interrupted: bool
+
+
+def carry_out(
+    work: Work,
+    servers: list[Server],
+    pool: AbstractPool,
+    keeper: AbstractDraws,
+    tally: Tally,
+    bar: ServersBar,
+) -> Stopped:
+    """Run all servers to their end.
+
+    Each server has at most `work.share` requests with workers; a free worker goes to the server
+    with the fewest. What a lost worker was asked for, and what was answered wrongly, is asked again
+    with the same keys and the same position.
+
+    Raises:
+        RuntimeError: if workers are lost again and again, or their answers are refused.
+    """
+    servers, free, again = list(servers), deque[int](), deque[Request]()
+    losses = 0
+    with Interrupt() as interrupt:
+        while not all(is_over(work, server) for server in servers):
+            if interrupt.is_asked:
+                return Stopped(servers, True)
+            while free and (request := _next(work, servers, again)) is not None:
+                pool.submit(free.popleft(), request)
+            for event in pool.wait(TICK):
+                if isinstance(event, Lost):
+                    losses += 1
+                    tally.lose(event.why)
+                    _check_losses(losses, tally)
+                    if event.request is not None:
+                        again.append(event.request)
+                    continue
+                free.append(event.worker)
+                if isinstance(event, Answered):
+                    losses = 0
+                    _receive(work, servers, event, again, pool, keeper, tally)
+                    bar.move(servers, keeper, tally)
+    return Stopped(servers, False)
+
+
+def _next(work: Work, servers: list[Server], again: deque[Request]) -> Request | None:
+    """Return the next request, and note it in the servers."""
+    if again:
+        return again.popleft()
+    for server in sorted(servers, key=lambda one: one.ledger.in_flight):
+        found = next_request(work, server)
+        if found is not None:
+            servers[server.number], request = found
+            return request
+    return None
+
+
+def _receive(
+    work: Work,
+    servers: list[Server],
+    event: Answered,
+    again: deque[Request],
+    pool: AbstractPool,
+    keeper: AbstractDraws,
+    tally: Tally,
+) -> None:
+    """Note an answer, and let its server move on if its turn has come."""
+    before = servers[event.request.server]
+    ledger, reason = before.ledger.received(event.request, event.answer)
+    if reason is not None:
+        tally.refuse(reason)
+        _check_refusals(ledger, event.request, reason)
+        if ledger.is_waiting_for(event.request):
+            again.append(event.request)
+    server, results = moved(work, before._replace(ledger=ledger))
+    servers[server.number] = server
+    if server.version != before.version:
+        pool.hold(server.number, server.version, server.chain.state.gradient)
+    for result in results:
+        keeper.add(server.number, result)
+
+
+def _check_refusals(ledger: Ledger, request: Request, reason: str) -> None:
+    count = ledger.refusals(request)
+    if count > MOST_REFUSALS:
+        raise RuntimeError(
+            f"Expected gradients for transition {request.step:,} of server {request.server}; got"
+            f" {count} answers that were refused, the last one as {reason}. All machines must have"
+            " the same versions of the model, of numpyro_sgmcmc and of JAX."
+        )
+
+
+def _check_losses(losses: int, tally: Tally) -> None:
+    if losses > MOST_LOSSES:
+        raise RuntimeError(
+            f"Expected workers that answer; got {losses} that were lost one after the other"
+            f" ({tally.words()}). If they need more memory than there is, use fewer workers."
+        )
+
+
+def hold_all(servers: list[Server], pool: AbstractPool, is_shared: bool) -> None:
+    """Send the workers the states of the servers' gradient estimators, once if they are shared."""
+    for server in servers[:1] if is_shared else servers:
+        place = SHARED if is_shared else server.number
+        pool.hold(place, server.version, server.chain.state.gradient)

@@ -1,0 +1,321 @@
+"""Workers as actors of Ray. This is the only file that imports Ray."""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import warnings
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from types import TracebackType
+from typing import Any, NamedTuple, final
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.cpu.gate import VARIABLE
+from numpyro_sgmcmc.distributed.gradients import Model, Settings
+from numpyro_sgmcmc.distributed.messages import Request
+from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Event, Joined, Lost
+from numpyro_sgmcmc.distributed.ray_worker import worker_class
+
+SPARE_BYTES = 64 * 2**20
+"""Memory of the object store besides twice the data."""
+PINGS = 20
+CONFIGURED = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable")
+"""Settings of JAX on which gradients depend."""
+
+
+@final
+@dataclass(frozen=True)
+class RayOptions:
+    """How workers are had.
+
+    Attributes:
+        workers: their number.
+        address: of a cluster; None starts Ray on this machine.
+        timeout: seconds for a worker to start, and for an answer.
+    """
+
+    workers: int
+    address: str | None
+    timeout: float
+
+
+class _Call(NamedTuple):
+    """A call of an actor: its purpose, its worker, what it asks for, and its last moment."""
+
+    purpose: str
+    worker: int
+    request: Request | None
+    until: float
+
+
+@final
+class RayPool(AbstractPool):
+    """Actors of Ray, from `with` to the end of its block.
+
+    The data are put into the object store once, and each node's workers read them there. A worker
+    uses one thread and the CPU, and is bound to a core where Ray runs on this machine only. A Ray
+    that is started here listens on the loopback interface, has no dashboard, and ends with the
+    block. An actor that dies, or does not answer in time, is replaced.
+
+    Args:
+        options: how workers are had.
+        model: the model, with NumPy arrays.
+    """
+
+    def __init__(self, options: RayOptions, model: Model) -> None:
+        self._options, self._model = options, model
+        self._actors: dict[int, Any] = {}
+        self._calls: dict[Any, _Call] = {}
+        self._new: list[Event] = []
+        self._settings: Any = None
+        self._states: dict[int, tuple[int, Any]] = {}
+        self._folder: str | None = None
+        self._up: set[int] = set()
+        self.workers: dict[int, dict[str, Any]] = {}
+
+    def __enter__(self) -> "RayPool":
+        self._ray = required_ray()
+        self._is_ours = not self._ray.is_initialized()
+        if self._is_ours:
+            self._start_ray()
+        try:
+            self._start_workers()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the actors, and the Ray that was started here."""
+        for actor in self._actors.values():
+            self._ray.kill(actor, no_restart=True)
+        self._actors.clear()
+        self._calls.clear()
+        if self._is_ours:
+            self._ray.shutdown()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def round_trip(self) -> float:
+        """Return the seconds of a call of the first worker that computes nothing."""
+        seconds = []
+        for _ in range(PINGS):
+            begin = perf_counter()
+            self._get(self._actors[0].ping.remote(0))
+            seconds.append(perf_counter() - begin)
+        return median(seconds)
+
+    def gradient_seconds(self, settings: Settings, state: Any, request: Request) -> float:
+        """Return the seconds of a gradient, for the first worker, after its compilation."""
+        actor = self._actors[0]
+        self._get(actor.prepare.remote(self._packed(settings)))
+        self._get(actor.hold.remote(request.server, request.version, state))
+        found = [self._get(actor.answer.remote(request)).seconds for _ in range(PINGS)]
+        return median(found[1:])
+
+    def configure(self, settings: Settings) -> None:
+        """Tell all workers what they will be asked for. They are free then."""
+        self._settings = self._ray.put(self._packed(settings))
+        for worker, actor in self._actors.items():
+            self._call("prepare", worker, None, actor.prepare.remote(self._settings))
+        self._new += map(Joined, sorted(self._up))
+
+    def hold(self, server: int, version: int, state: Any) -> None:
+        """Send all workers the state of a server's gradient estimator."""
+        reference = self._ray.put(jax.device_get(state))
+        self._states[server] = version, reference
+        for worker, actor in self._actors.items():
+            self._call("hold", worker, None, actor.hold.remote(server, version, reference))
+
+    def submit(self, worker: int, request: Request) -> None:
+        """Send a request to a free worker."""
+        reference = self._actors[worker].answer.remote(request)
+        self._call("answer", worker, request, reference)
+
+    def wait(self, seconds: float) -> list[Event]:
+        """Return what has happened, after at most so many seconds."""
+        events, self._new = self._new, []
+        if not self._calls:
+            return events
+        limit = 0.0 if events else seconds
+        found, rest = self._ray.wait(list(self._calls), num_returns=1, timeout=limit)
+        if found and rest:
+            found += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
+        for reference in found:
+            call = self._calls.pop(reference, None)
+            if call is not None:
+                events += self._outcome(reference, call)
+        return events + self._late(perf_counter())
+
+    def _outcome(self, reference: Any, call: _Call) -> list[Event]:
+        """Return what follows from a call that has ended."""
+        errors = self._ray.exceptions
+        try:
+            value = self._ray.get(reference)
+        except errors.RayTaskError as error:
+            raise RuntimeError(
+                f"Expected gradients from worker {call.worker}; got an error inside it:"
+                f" {error}. The model must run on every machine with the packages it needs."
+            ) from error
+        except errors.RayError:
+            return self._replaced(call.worker, "ended")
+        if call.request is not None:
+            return [Answered(call.worker, call.request, value)]
+        if call.purpose == "start":
+            self.workers[call.worker] = value
+            self._up.add(call.worker)
+            return [Joined(call.worker)]
+        return []
+
+    def _late(self, now: float) -> list[Event]:
+        """Return what follows from calls that have not ended in time."""
+        late = [call for call in self._calls.values() if call.until < now]
+        if any(call.purpose == "start" for call in late):
+            raise self._not_placed({call.worker for call in late})
+        workers = sorted({call.worker for call in late})
+        return [event for worker in workers for event in self._replaced(worker, "silent")]
+
+    def _replaced(self, worker: int, why: str) -> list[Event]:
+        """End an actor, start another one in its place, and return what the old one leaves."""
+        left = [call.request for call in self._calls.values() if call.worker == worker]
+        self._calls = {r: call for r, call in self._calls.items() if call.worker != worker}
+        self._new = [one for one in self._new if getattr(one, "worker", None) != worker]
+        self._ray.kill(self._actors[worker], no_restart=True)
+        self._up.discard(worker)
+        self._start(worker)
+        actor = self._actors[worker]
+        if self._settings is not None:
+            self._call("prepare", worker, None, actor.prepare.remote(self._settings))
+        for server, (version, state) in self._states.items():
+            self._call("hold", worker, None, actor.hold.remote(server, version, state))
+        request = next((one for one in left if one is not None), None)
+        return [Lost(worker, request, why)]
+
+    def _call(self, purpose: str, worker: int, request: Request | None, reference: Any) -> None:
+        until = perf_counter() + self._options.timeout
+        self._calls[reference] = _Call(purpose, worker, request, until)
+
+    def _get(self, reference: Any) -> Any:
+        try:
+            return self._ray.get(reference, timeout=self._options.timeout)
+        except self._ray.exceptions.RayError as error:
+            raise RuntimeError(
+                f"Expected an answer of a worker within {self._options.timeout:g} s; got: {error}."
+                " The model must run on every machine, or `timeout` be longer."
+            ) from error
+
+    def _packed(self, settings: Settings) -> bytes:
+        return self._ray.cloudpickle.dumps(settings)
+
+    def _start_ray(self) -> None:
+        address, handler = self._options.address, signal.getsignal(signal.SIGTERM)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        given: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address is None:
+            self._folder = tempfile.mkdtemp(prefix="sgmcmc_ray_")
+            given |= {
+                "address": "local",
+                "num_cpus": self._options.workers,
+                "include_dashboard": False,
+                "object_store_memory": 2 * _bytes_of(self._model) + SPARE_BYTES * 2,
+                "_node_ip_address": "127.0.0.1",
+                "_temp_dir": self._folder,
+            }
+        else:
+            given["address"] = address
+        try:
+            with warnings.catch_warnings():
+                # Ray forks and executes another program at once, which threads of JAX survive.
+                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+                warnings.filterwarnings("ignore", category=DeprecationWarning)
+                warnings.filterwarnings("ignore", category=ResourceWarning)
+                warnings.filterwarnings("ignore", category=FutureWarning)
+                self._ray.init(**given)
+        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            place = "on this machine" if address is None else f"at {address!r}"
+            raise RuntimeError(
+                f"Expected Ray {place}; got: {error}. Check the address with `ray status`, or leave"
+                " `address` out."
+            ) from error
+        finally:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGTERM, handler)  # Ray sets its own
+
+    def _start_workers(self) -> None:
+        ray, options = self._ray, self._options
+        self._class = ray.remote(worker_class())
+        function = ray.cloudpickle.dumps(self._model.function)
+        try:
+            self._data = ray.put((self._model.args, self._model.kwargs))
+        except ray.exceptions.RayError as error:
+            raise RuntimeError(
+                f"Expected room for {_bytes_of(self._model) / 1e6:,.0f} MB of data in Ray's object"
+                f" store; got: {error}. Start the nodes with a larger"
+                " `ray start --object-store-memory=...`, or pass less data."
+            ) from error
+        self._function = ray.put(function)
+        self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        for worker in range(options.workers):
+            self._start(worker)
+        references = {reference: call.worker for reference, call in self._calls.items()}
+        found, missing = ray.wait(
+            list(references), num_returns=len(references), timeout=options.timeout
+        )
+        if missing:
+            raise self._not_placed({references[reference] for reference in missing})
+        for reference in found:
+            self._outcome(reference, self._calls.pop(reference))
+
+    def _start(self, worker: int) -> None:
+        core = None
+        if self._folder is not None and self._cores:  # cores of other machines are not known
+            core = self._cores[worker % len(self._cores)]
+        config: Any = jax.config
+        configured = {name: config.values[name] for name in CONFIGURED if name in config.values}
+        plain = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
+        given = core, plain, configured, self._function, self._data
+        self._actors[worker] = self._class.options(num_cpus=1, max_restarts=0).remote(*given)
+        self._call("start", worker, None, self._actors[worker].ready.remote())
+
+    def _not_placed(self, missing: set[int]) -> RuntimeError:
+        options, free = self._options, self._ray.cluster_resources().get("CPU", 0)
+        return RuntimeError(
+            f"Expected {options.workers} workers within {options.timeout:g} s; got"
+            f" {options.workers - len(missing)}. Each needs one CPU of Ray, and there are"
+            f" {free:g}. Use fewer `num_workers`, add nodes, or raise `timeout`."
+        )
+
+
+def required_ray() -> Any:
+    """Return the package `ray`.
+
+    Raises:
+        ImportError: if it is not installed.
+    """
+    try:
+        import ray
+        import ray.cloudpickle
+    except ImportError as error:
+        raise ImportError(
+            "Expected Ray, which runs the workers; it is not installed. Run"
+            ' `pip install "numpyro-sgmcmc[distributed]"`.'
+        ) from error
+    return ray
+
+
+def _bytes_of(model: Model) -> int:
+    leaves = jax.tree.leaves((model.args, model.kwargs))
+    return sum(leaf.nbytes for leaf in leaves if isinstance(leaf, np.ndarray))

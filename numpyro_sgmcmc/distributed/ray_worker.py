@@ -1,0 +1,63 @@
+"""The actor that computes gradients, made so that JAX is imported late."""
+
+from typing import Any
+
+
+def worker_class() -> type:
+    """Return the class of the actors.
+
+    It is local to this function, so that it is pickled by value: a worker process can unpickle it
+    without importing this package and JAX with it. XLA sizes its pool of threads by what its
+    process may use when its backend is made, so that is set first.
+    """
+
+    class GradientWorker:
+        def __init__(
+            self,
+            core: int | None,
+            environment: dict[str, str],
+            configured: dict[str, Any],
+            function: bytes,
+            data: tuple[tuple, dict],
+        ) -> None:
+            import os
+            import sys
+
+            self._is_late = "jax" in sys.modules
+            os.environ.update({**environment, "NPROC": "1", "JAX_PLATFORMS": "cpu"})
+            if core is not None:
+                os.sched_setaffinity(0, {core})
+            import jax
+
+            for name, value in configured.items():
+                jax.config.update(name, value)
+            self._function, self._data, self._program = function, data, None
+
+        def ready(self) -> dict[str, Any]:
+            import os
+
+            import jax
+
+            jax.devices()
+            arrays = [x for x in jax.tree.leaves(self._data) if hasattr(x, "flags")]
+            shares = not any(x.flags.owndata or x.flags.writeable for x in arrays)
+            return {"pid": os.getpid(), "is_late": self._is_late, "shares_data": shares}
+
+        def ping(self, value: Any) -> Any:
+            return value
+
+        def prepare(self, settings: bytes) -> None:
+            from pickle import loads
+
+            from numpyro_sgmcmc.distributed.gradients import GradientProgram, Model
+
+            model = Model(loads(self._function), *self._data)
+            self._program = GradientProgram(model, loads(settings))
+
+        def hold(self, server: int, version: int, state: Any) -> None:
+            self._program.hold(server, version, state)  # pyright: ignore
+
+        def answer(self, request: Any) -> Any:
+            return self._program.answer(request)  # pyright: ignore
+
+    return GradientWorker

@@ -1,0 +1,157 @@
+"""A server: a chain, its account of requests, and the keys of the transitions to come."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.distributed.ahead import Ahead, KeyProgram
+from numpyro_sgmcmc.distributed.calendar import Calendar
+from numpyro_sgmcmc.distributed.chain import Block, Chain, ChainProgram
+from numpyro_sgmcmc.distributed.ledger import Ledger, Ready
+from numpyro_sgmcmc.distributed.messages import Request
+
+
+class Work(NamedTuple):
+    """What the servers of a run share.
+
+    Attributes:
+        program: the programs of a chain.
+        keys: the program of the keys ahead.
+        calendar: the iterations of a chain.
+        bound: the largest age of a gradient.
+        share: the most requests of a server that are with workers at a time.
+        size: transitions of a request.
+    """
+
+    program: ChainProgram
+    keys: KeyProgram
+    calendar: Calendar
+    bound: int
+    share: int
+    size: int
+
+
+class Server(NamedTuple):
+    """A server between two messages.
+
+    Attributes:
+        number: its number.
+        ledger: its account of requests.
+        chain: its chain.
+        query: the position at which the next gradient is needed, (d,).
+        version: how often its gradient estimator has been renewed.
+        ahead: keys of transitions to come.
+    """
+
+    number: int
+    ledger: Ledger
+    chain: Chain
+    query: np.ndarray
+    version: int
+    ahead: Ahead
+
+
+class Result(NamedTuple):
+    """What the transitions of an answer have given.
+
+    Attributes:
+        draws: by field, (draw, ...), of the iterations that ended; None if no draw was made.
+        ages: of the gradients, (transition,).
+        mark: the iteration whose mark comes after them; None if there is none.
+        state: the state of the chain there, or None.
+    """
+
+    draws: dict[str, Any] | None
+    ages: np.ndarray
+    mark: int | None
+    state: Any
+
+
+def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Server:
+    """Return a server whose chain has the kernel's state after so many iterations."""
+    calendar = work.calendar
+    taken = calendar.first_of(iterations)
+    limit = calendar.first_of(calendar.next_renewal(iterations))
+    chain = work.program.first(state)
+    if calendar.is_renewal(iterations):
+        chain = work.program.renewed(chain)
+    query = np.asarray(work.program.query(chain))
+    ledger = Ledger(work.bound, limit, taken, taken)
+    return Server(number, ledger, chain, query, 0, work.keys.first(state, taken))
+
+
+def is_over(work: Work, server: Server) -> bool:
+    """Return whether a server has taken all its transitions."""
+    return server.ledger.taken >= work.calendar.transitions
+
+
+def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
+    """Return the next request of a server and the server after it; None if it must wait."""
+    ledger = server.ledger
+    end = min(ledger.limit, work.calendar.next_mark(ledger.asked))
+    wanted = min(work.size, end - ledger.asked)
+    if wanted <= 0 or ledger.in_flight >= work.share or ledger.room(wanted) < wanted:
+        return None
+    step, ahead = ledger.asked, server.ahead
+    if not ahead.holds(step, work.size):
+        ahead = work.keys.moved(ahead, step)
+    place = slice(step - ahead.first, step - ahead.first + work.size)
+    request = Request(
+        server=server.number,
+        step=step,
+        count=wanted,
+        version=server.version,
+        position=server.query,
+        keys=ahead.batches[place],
+        schemes=[leaf[place] for leaf in ahead.schemes],
+    )
+    return server._replace(ledger=ledger.sent(request), ahead=ahead), request
+
+
+def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
+    """Return a server after all transitions whose turn it is, and what they have given."""
+    results = []
+    while (ready := server.ledger.ready()) is not None:
+        server, result = _after(work, server, ready)
+        results.append(result)
+    if results:
+        server = server._replace(query=np.asarray(work.program.query(server.chain)))
+    return server, results
+
+
+def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, Result]:
+    request, answer = ready.request, ready.answer
+    ages = np.resize(np.asarray(ready.ages, np.int32), len(answer.energies))
+    count = np.int32(request.count)
+    block = Block(answer.energies, answer.gradients, request.position, ages, count)
+    found = work.program.advance(server.chain, block)
+    ledger = server.ledger.used()
+    draws = _draws(work.calendar, request, found.draws)
+    server = server._replace(ledger=ledger, chain=found.chain)
+    if ledger.taken == ledger.limit and not is_over(work, server):
+        server = _renewed(work, server)
+    mark = work.calendar.mark_at(ledger.taken)
+    state = None if mark is None else found.chain.state
+    return server, Result(draws, ages[: request.count], mark, state)
+
+
+def _draws(calendar: Calendar, request: Request, buffers: dict[str, Any]) -> Any:
+    """Return the draws among the iterations that the transitions of a request end, or None."""
+    done = calendar.iterations_after(request.step)
+    made = calendar.iterations_after(request.step + request.count)
+    first = max(calendar.num_warmup - done, 0)
+    if made - done <= first:
+        return None
+    return jax.tree.map(lambda x: x[first : made - done], jax.device_get(buffers))
+
+
+def _renewed(work: Work, server: Server) -> Server:
+    calendar, ledger = work.calendar, server.ledger
+    iteration = calendar.iterations_after(ledger.taken)
+    limit = calendar.first_of(calendar.next_renewal(iteration))
+    return server._replace(
+        chain=work.program.renewed(server.chain),
+        ledger=ledger._replace(limit=limit),
+        version=server.version + 1,
+    )
