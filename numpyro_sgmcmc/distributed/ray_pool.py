@@ -306,8 +306,8 @@ def required_ray() -> Any:
         ImportError: if it is not installed.
     """
     try:
-        import ray
-        import ray.cloudpickle
+        import ray  # pyright: ignore[reportMissingImports]
+        import ray.cloudpickle  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise ImportError(
             "Expected Ray, which runs the workers; it is not installed. Run"

@@ -59,7 +59,7 @@ def test_untuned_kernel_agrees_with_nuts(components):
     y, centres = make_data(components)
     start = init_to_value(values={"mean": centres})
     nuts = draws_of(NUTS(mixture, init_strategy=start), 0, 300, 1_000, y, components, None)[1]
-    mcmc, ours = draws_of(SGHMCSplit(mixture), 1, 1_000, 3_000, y, components)
+    mcmc, ours = draws_of(SGHMCSplit(mixture, init_strategy=start), 1, 1_000, 3_000, y, components)
     mean, sd = nuts.mean((0, 1)), nuts.std((0, 1))
     error = {}
     for name, draws in (("nuts", nuts), ("ours", ours)):
