@@ -169,7 +169,7 @@ class RayPool(AbstractPool):
                 f" {error}. The model must run on every machine with the packages it needs."
             ) from error
         except errors.RayError:
-            return self._replaced(call.worker, "ended")
+            return self._replaced(call.worker, "ended", call)
         if call.request is not None:
             return [Answered(call.worker, call.request, value)]
         if call.purpose == "start":
@@ -186,9 +186,13 @@ class RayPool(AbstractPool):
         workers = sorted({call.worker for call in late})
         return [event for worker in workers for event in self._replaced(worker, "silent")]
 
-    def _replaced(self, worker: int, why: str) -> list[Event]:
-        """End an actor, start another one in its place, and return what the old one leaves."""
-        left = [call.request for call in self._calls.values() if call.worker == worker]
+    def _replaced(self, worker: int, why: str, *ended: _Call) -> list[Event]:
+        """End an actor, start another one in its place, and return what the old one leaves.
+
+        The calls that have `ended` are no longer among those that are under way.
+        """
+        calls = (*ended, *self._calls.values())
+        left = [call.request for call in calls if call.worker == worker]
         self._calls = {r: call for r, call in self._calls.items() if call.worker != worker}
         self._new = [one for one in self._new if getattr(one, "worker", None) != worker]
         self._ray.kill(self._actors[worker], no_restart=True)

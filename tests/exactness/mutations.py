@@ -12,7 +12,7 @@ from numpyro_sgmcmc.model.handlers import minibatched
 from numpyro_sgmcmc.stepper import Stepper
 
 DRAW, STEP, BATCH = Stepper.increment, Stepper.step, Stepper.minibatch
-ESTIMATE, TRANSITION = FixedPoint.estimate, base._transition
+ESTIMATE, TRANSITION = FixedPoint.estimate, base.taken
 PLATE, EULER = minibatched.process_message, Hamiltonian.step
 
 
@@ -91,9 +91,9 @@ def anchor_taken_for_a_mode(self, potential, position, minibatch, state):
     return right._replace(gradient=right.gradient - state.gradient), state
 
 
-def key_never_advanced(stepper, before, s, carry):
-    state, walker = TRANSITION(stepper, before, s, carry)
-    return state._replace(rng_key=carry[0].rng_key), walker
+def key_never_advanced(stepper, count, state, walker):
+    moved, walker = TRANSITION(stepper, count, state, walker)
+    return moved._replace(rng_key=state.rng_key), walker
 
 
 SEEN: list = []

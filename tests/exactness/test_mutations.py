@@ -42,7 +42,7 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     ("SGLD", {(Stepper, "increment"): bug.increment_with_root_twice}),
     ("SGLD", {(Langevin, "step"): bug.langevin_without_root_two}),
     ("SGLD", {(minibatched, "process_message"): bug.likelihood_unscaled}),
-    ("SGLD", {(base, "_transition"): bug.key_never_advanced}),
+    ("SGLD", {(base, "taken"): bug.key_never_advanced}),
     (_heated("langevin"), {(Stepper, "increment"): bug.increment_with_temperature_as_deviation}),
     ("SGHMCSplit", {(Splitting, "lookahead"): bug.whole_first_drift}),
     ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_drift}),
