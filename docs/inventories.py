@@ -8,6 +8,7 @@ JAX = "https://docs.jax.dev/en/latest/"
 ARVIZ = "https://python.arviz.org/en/v0.23.4/"
 NUMPY = "https://numpy.org/doc/stable/"
 PANDAS = "https://pandas.pydata.org/docs/"
+XARRAY = "https://docs.xarray.dev/en/stable/"
 PYTHON = "https://docs.python.org/3/"
 
 # Project -> (base, {name: (type, page)}); `$` in a page stands for the name.
@@ -50,6 +51,10 @@ OBJECTS = {
     "pandas": (
         PANDAS,
         {"pandas.DataFrame": ("class", "reference/api/$.html#$")},
+    ),
+    "xarray": (
+        XARRAY,
+        {"xarray.core.dataarray.DataArray": ("class", "generated/xarray.DataArray.html")},
     ),
     "python": (
         PYTHON,

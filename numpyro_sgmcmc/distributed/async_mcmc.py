@@ -72,8 +72,9 @@ class AsyncMCMC(AbstractSampler):
         remedy: "friction", "curvature", or None for none; see `StaleGradient`.
         curvature: H of the remedy, as for `StaleGradient`.
         steps_per_request: transitions whose gradients a worker computes at one position for one
-            message, which makes them older. None measures a message and a gradient, and chooses as
-            many as take as long as a message, within `max_staleness`; with a folder it is 1.
+            message. More than 1 saves messages and makes gradients older, for which a chosen step
+            size is reduced. None measures a message and a gradient, and chooses as many as take as
+            long as a message, within `max_staleness`; with a folder it is 1.
         folder: where draws and checkpoints go, as for `run`; needs the extra `runs`. The same call
             resumes a killed run from the last commit; the draws to come have the same law, but
             other ages. None holds the draws in memory.
@@ -100,7 +101,7 @@ class AsyncMCMC(AbstractSampler):
         max_staleness: int = 16,
         remedy: Literal["friction", "curvature"] | None = None,
         curvature: Any = None,
-        steps_per_request: int | None = None,
+        steps_per_request: int | None = 1,
         folder: str | os.PathLike | None = None,
         every: float = 60.0,
         address: str | None = None,

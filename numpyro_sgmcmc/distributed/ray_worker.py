@@ -55,7 +55,8 @@ def worker_class() -> type:
             self._program = GradientProgram(model, loads(settings))
 
         def hold(self, server: int, version: int, state: Any) -> None:
-            self._program.hold(server, version, state)  # pyright: ignore
+            if self._program is not None:  # else `prepare` has raised the error that counts
+                self._program.hold(server, version, state)
 
         def answer(self, request: Any) -> Any:
             return self._program.answer(request)  # pyright: ignore

@@ -74,6 +74,7 @@ def test_chain_methods(name, method):
     assert_same(mcmc.last_state.i, expected.last_state.i)
 
 
+@pytest.mark.long
 def test_under_jit():
     @jax.jit
     def draws(key):

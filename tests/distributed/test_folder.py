@@ -65,6 +65,7 @@ def test_a_killed_run_goes_on(tmp_path):
     assert len(done.ages[0]) == SAMPLES + 20 - found.iterations
 
 
+@pytest.mark.long
 def test_a_finished_run_is_read(tmp_path):
     _, first = run(tmp_path)
     found, again = run(tmp_path)

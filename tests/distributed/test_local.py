@@ -21,6 +21,7 @@ from numpyro_sgmcmc import (
 )
 from tests.contract.problem import ANCHOR, assert_same, data, model
 from tests.distributed.local import FaultyPool, LocalPool, counts_of, run_locally
+from tests.marks import briefly
 
 CURVATURE = np.array([60.0, 80.0, 100.0])
 
@@ -33,7 +34,7 @@ def svrg():
     return SVRGLD(model, 1e-3, period=6, num_steps=2)
 
 
-def draws_of(kernel, counts, key, jit_model_args=False):
+def draws_of(kernel, counts, key):
     """Return the draws of the kernel in `MCMC`, with one chain."""
     mcmc = MCMC(
         kernel, num_warmup=counts.num_warmup, num_samples=counts.num_samples, progress_bar=False
@@ -66,7 +67,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", briefly(list(CASES), ["plain", "curvature"]))
 def test_draws_are_those_of_the_twin_with_the_ages_that_occurred(case):
     build, options, numbers = CASES[case]
     kernel, counts = build(), counts_of(workers=3, samples=12, **numbers)

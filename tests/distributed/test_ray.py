@@ -203,24 +203,28 @@ def test_data_are_read_where_they_are_and_jax_comes_late(cluster):
             assert one["shares_data"] and not one["is_late"]
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # advice for 100 draws
 def test_the_whole_way_with_a_ray_of_its_own(tmp_path):
     """Starts and stops Ray, prepares, measures, samples, and gives results."""
     run = AsyncMCMC(
-        SGHMCSplit(regression, friction=None),
-        num_warmup=200,
-        num_samples=300,
+        SGHMCSplit(regression, num_steps=2),
+        num_warmup=100,
+        num_samples=100,
         num_servers=2,
         num_workers=2,
+        max_staleness=1,
+        remedy="curvature",
+        steps_per_request=None,
         progress_bar=False,
     )
     run.run(jax.random.key(0), *rows())
     import ray
 
     assert not ray.is_initialized()
-    assert run.get_samples(group_by_chain=True)["w"].shape == (2, 300, 2)
-    assert run.get_samples()["w"].shape == (600, 2)
+    assert run.get_samples(group_by_chain=True)["w"].shape == (2, 100, 2)
+    assert run.get_samples()["w"].shape == (200, 2)
     run.print_summary()
     data = to_inference_data(run)
-    assert data["sample_stats"]["staleness"].shape == (2, 300)
+    assert data["sample_stats"]["staleness"].shape == (2, 100)
     assert diagnose(run).sentence
     assert report(data, tmp_path / "report.html").exists()

@@ -40,7 +40,8 @@ def constrained(model, batch=2):
     return structure, {name: draw[name][None] for name in structure.prototype}
 
 
-@pytest.mark.parametrize("model", briefly(list(STATES), [discrete.chain]))
+@pytest.mark.long
+@pytest.mark.parametrize("model", list(STATES))
 def test_class_probabilities(model):
     """They are the marginals of the posterior over every assignment of states to all rows."""
     structure, draws = constrained(model)
@@ -55,7 +56,8 @@ def test_class_probabilities(model):
         np.testing.assert_allclose(found[0], expected.reshape(found[0].shape), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("model", briefly(list(STATES), [discrete.nested]))
+@pytest.mark.long
+@pytest.mark.parametrize("model", list(STATES))
 def test_log_likelihoods_add_up(model):
     """With one latent in each row, their sum is the log of the joint density without the prior.
 
