@@ -26,6 +26,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     MANY_SEGMENTS,
     NOT_GAUSSIAN,
     POINTS,
+    PROFILE,
     SMALLEST_SCALE,
 )
 
@@ -64,15 +65,35 @@ def laplace_at(view: View, mode: Mode) -> Approximation:
     return laplace(mode)
 
 
+class Surroundings(NamedTuple):
+    """The potential around a mode.
+
+    Attributes:
+        ratios: (U - U(mode)) / (|y|^2 / 2) at draws mode + S y of the Laplace approximation.
+        profiles: U - U(mode) at equally spaced points on the way to each of some positions,
+            (positions, PROFILE).
+    """
+
+    ratios: jax.Array
+    profiles: jax.Array
+
+
 def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
+    """Return whether the Laplace approximation at a mode describes U at its own draws."""
+    nowhere = jnp.zeros((0, mode.position.size), mode.position.dtype)
+    is_known = mode.is_dense and not isinstance(mode.position, Tracer)
+    return describes(mode, target.run(surroundings, mode, key, nowhere) if is_known else None)
+
+
+def describes(mode: Mode, found: Surroundings | None) -> bool:
     """Return whether the Laplace approximation describes U at its own draws.
 
     A centred hierarchical model has no useful joint mode: its scale tends to 0 and its curvature to
     infinity. Three conditions are therefore checked: the search has converged, the curvature is
     positive, and U(z) - U(mode) is close to |x|^2 / 2 for draws z = mode + S x. They are checked
-    only if the whole Hessian is known. Otherwise the result is True.
+    only if the whole Hessian is known. Otherwise `found` is None and the result True.
     """
-    if isinstance(mode.position, Tracer) or not mode.is_dense:
+    if found is None:
         return True
     gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian)
     if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
@@ -81,8 +102,7 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
         return False
     if float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
         return False
-    ratio = np.asarray(target.run(energy_ratios, mode, key))
-    return bool(np.quantile(np.abs(ratio - 1), 0.8) < NOT_GAUSSIAN)
+    return bool(np.quantile(np.abs(np.asarray(found.ratios) - 1), 0.8) < NOT_GAUSSIAN)
 
 
 def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximation:
@@ -99,12 +119,16 @@ def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximatio
     return Approximation(centre, Diagonal(scale))
 
 
-def energy_ratios(view: View, mode: Mode, key: jax.Array) -> jax.Array:
-    """Return (U - U(mode)) / (|y|^2 / 2) at draws mode + S y of the Laplace approximation."""
+def surroundings(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:
+    """Return the potential around a mode and on the way to other positions, (positions, d)."""
     y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
-    points = laplace(mode).at(y)
+    share = jnp.arange(1, PROFILE + 1, dtype=y.dtype)[:, None] / PROFILE
+    ways = mode.position + share * (ends[:, None] - mode.position)
+    points = jnp.concatenate([laplace(mode).at(y), ways.reshape(-1, y.shape[1])])
     found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
-    return (found - mode.potential_energy) / (jnp.sum(y**2, axis=1) / 2)
+    found = found - mode.potential_energy
+    ratios = found[:CHECKED_DRAWS] / (jnp.sum(y**2, axis=1) / 2)
+    return Surroundings(ratios, found[CHECKED_DRAWS:].reshape(-1, PROFILE))
 
 
 def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -10,15 +10,30 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
-    energy_ratios,
-    is_sound,
+    describes,
     laplace_at,
     mean_field,
+    surroundings,
 )
-from numpyro_sgmcmc.preparation.mode import Mode, adam, describe, find_mode, is_dense, newton
+from numpyro_sgmcmc.preparation.mode import (
+    Mode,
+    adam,
+    describe,
+    find_mode,
+    is_dense,
+    newton,
+    refined,
+)
+from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
+from numpyro_sgmcmc.preparation.start import several_keys
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.warn import check_finite, warn_about_mode
+from numpyro_sgmcmc.preparation.warn import (
+    check_finite,
+    warn_about_mode,
+    warn_about_other_modes,
+)
+from numpyro_sgmcmc.state import OtherModes
 
 
 class Located(NamedTuple):
@@ -27,42 +42,66 @@ class Located(NamedTuple):
     Attributes:
         approximation: a Gaussian approximation of the posterior.
         anchor: a point near its centre, with U and grad U at that point.
+        other_modes: modes that other searches found; None if there are none.
     """
 
     approximation: Approximation
     anchor: Anchor
+    other_modes: OtherModes | None = None
 
 
 def locate(
-    target: Target, key: jax.Array, start: jax.Array | None, given: dict[str, Any] | None
+    target: Target,
+    key: jax.Array,
+    key_others: jax.Array,
+    starts: jax.Array | None,
+    given: dict[str, Any] | None,
+    temperature: float,
 ) -> Located:
     """Return the Laplace approximation at a mode, or a mean-field fit if it is not sound.
 
+    The mode is the best of those that are found from several starts, if the mode found from the
+    first start is sound.
+
     Args:
         target: the model bound to its data.
-        key: key of the search and of the fit.
-        start: flat position at which the search begins; None if an anchor is given.
+        key: key of the first search and of the fit.
+        key_others: key of the other searches.
+        starts: flat positions at which searches begin, (searches, d); None if an anchor is given.
         given: the user's anchor (unconstrained values by site name), or None.
+        temperature: T.
 
     Raises:
         ValueError: if U or its gradient is not finite at the point that was found.
     """
     key_mode, key_check, key_fit = random.keys_of(key, 3)
-    if start is None:
-        mode = find_anchor(target, key_mode, start, given)
+    if starts is None:
+        mode = find_anchor(target, key_mode, None, given)
         return Located(target.run(laplace_at, mode, optimise=False), anchor_of(mode))
-    if isinstance(start, Tracer) or is_dense(start):
+    start = starts[0]
+    if isinstance(start, Tracer):
         mode = find_mode(target, key_mode, start)
-        if is_sound(target, mode, key_check):
+        warn_about_mode(target.structure, mode, given=False)
+        return Located(target.run(laplace_at, mode, optimise=False), anchor_of(mode))
+    if is_dense(start):
+        key_others, key_sound = random.keys_of(key_others, 2)
+        keys = several_keys(key_mode, key_others, len(starts))
+        ends = target.run(adam, keys, starts, optimise=False)
+        mode = refined(target, ends[0])
+        found = target.run(surroundings, mode, key_check, ends[1:])
+        if describes(mode, found):
+            mode, others = best_mode(target, mode, found, ends[1:], key_sound, temperature)
             warn_about_mode(target.structure, mode, given=False)
-            return Located(target.run(laplace_at, mode, optimise=False), anchor_of(mode))
+            warn_about_other_modes(target.structure, others)
+            approximation = target.run(laplace_at, mode, optimise=False)
+            return Located(approximation, anchor_of(mode), others)
     approximation = mean_field(target, key_fit, start)
     anchor = anchor_at(target, approximation.centre)
     check_finite(anchor)
     return Located(approximation, anchor)
 
 
-def compile_ahead(target: Target) -> Located:
+def compile_ahead(target: Target, searches: int) -> Located:
     """Begin to compile the programs of `locate`; return the shapes of its result.
 
     The programs are those of a sound mode, for models small enough that the Hessian is formed.
@@ -70,9 +109,12 @@ def compile_ahead(target: Target) -> Located:
     key = jax.eval_shape(jax.random.key, 0)
     dtype = jnp.result_type(*jax.tree.leaves(target.structure.prototype))
     position = jax.ShapeDtypeStruct((target.structure.dimension,), dtype)
-    target.ahead(adam, key, position, optimise=False)
+    starts = jax.ShapeDtypeStruct((searches, *position.shape), dtype)
+    keys = jax.ShapeDtypeStruct((searches,), key.dtype)
+    target.ahead(adam, keys, starts, optimise=False)
     mode = target.ahead(newton, position)
-    target.ahead(energy_ratios, mode, key)
+    ends = jax.ShapeDtypeStruct((searches - 1, *position.shape), dtype)
+    target.ahead(surroundings, mode, key, ends)
     return Located(target.ahead(laplace_at, mode, optimise=False), anchor_of(mode))
 
 

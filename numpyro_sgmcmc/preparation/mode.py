@@ -1,5 +1,6 @@
 """A mode of the posterior: the anchor of control variates and the centre of the tuning."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -55,7 +56,11 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
     single precision its line search cannot resolve U below about 1e-7 |U|, which may be several
     standard deviations. Newton's method needs gradients only.)
     """
-    position = target.run(adam, key, start, optimise=False)
+    return refined(target, target.run(adam, key[None], start[None], optimise=False)[0])
+
+
+def refined(target: Target, position: jax.Array) -> Mode:
+    """Return the mode near a position at which Adam ended."""
     if not is_dense(position):
         position = target.run(_lbfgs, position)
         return describe(target, position)
@@ -92,8 +97,12 @@ def _second_order(view: View, position: jax.Array) -> Mode:
     return Mode(position, energy, gradient, hessian, jnp.linalg.norm(moved))
 
 
-def adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
-    """Return the last position of Adam on minibatches, started at `start`."""
+def adam(view: View, keys: jax.Array, starts: jax.Array) -> jax.Array:
+    """Return the last positions of Adam on minibatches, for each key and start, (starts, d)."""
+    return jax.vmap(partial(_adam, view))(keys, starts)
+
+
+def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
     decay = optax.cosine_decay_schedule(ADAM_STEP_SIZE, ADAM_STEPS)
     optimizer = optax.apply_if_finite(optax.adam(decay), max_consecutive_errors=ADAM_STEPS)
 

@@ -2,7 +2,7 @@
 
 Each stage takes and returns immutable values:
 
-1. `find_start` returns a finite position at which a search begins.
+1. `find_starts` returns finite positions at which searches for a mode begin.
 2. `locate` returns a Gaussian approximation of the posterior, and an anchor.
 3. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
    settings. If the user gave a step size, `complete` chooses what is left instead.
@@ -24,9 +24,9 @@ from numpyro_sgmcmc.preparation.params import check_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.stale import with_staleness
-from numpyro_sgmcmc.preparation.start import find_start
+from numpyro_sgmcmc.preparation.start import find_starts, several_keys
 from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
-from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION, SEARCHES
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
 from numpyro_sgmcmc.state import DataTag, Tuned
 
@@ -51,14 +51,17 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         if options.step_size is not None:
             start = None
             if needs_start(options, gradients[0]):
-                start = find_start(target, key_start, options.init_strategy, request)
+                starts = find_starts(target, key_start[None], options.init_strategy, request)
+                start = starts[0]
             given = complete(target, key_mode, key_tune, options, gradients[0], start)
             return with_staleness(given, options, target.structure.dimension, request.num_warmup)
         compile_ahead(target, options, request, tag)
-        start = None
+        key_starts, key_others = random.keys_of(jax.random.key(1), 2)
+        starts, temperature = None, options.temperature
         if options.anchor is None:
-            start = find_start(target, key_start, options.init_strategy, request)
-        located = locate.locate(target, key_mode, start, options.anchor)
+            keys = several_keys(key_start, key_starts, searches(target, options, request))
+            starts = find_starts(target, keys, options.init_strategy, request)
+        located = locate.locate(target, key_mode, key_others, starts, options.anchor, temperature)
         prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
         assert prepared.adaptation is not None
         prepared = with_staleness(prepared, options, target.structure.dimension, request.num_warmup)
@@ -77,9 +80,15 @@ def compile_ahead(target: Target, options: Options, request: Request, tag: DataT
     if is_large or options.anchor is not None or is_traced((target.args, target.kwargs)):
         return
     gradients = candidate_gradients(options, target.structure)
-    located = locate.compile_ahead(target)
+    located = locate.compile_ahead(target, searches(target, options, request))
     prepared = warmup.compile_ahead(target, options, gradients, located, request.num_warmup)
     first.compile_ahead(target, options, prepared, request, tag)
+
+
+def searches(target: Target, options: Options, request: Request) -> int:
+    """Return from how many starts a mode is searched for."""
+    is_open = request.init_params is None and options.temperature > 0
+    return SEARCHES if is_open and target.structure.dimension <= DENSE_DIMENSION else 1
 
 
 def check_fit(target: Target, options: Options, request: Request) -> None:

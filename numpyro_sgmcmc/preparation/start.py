@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 from numpyro import handlers
@@ -20,10 +21,20 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES
 
 
-def find_start(target: Target, key: jax.Array, strategy: Callable, request: Request) -> jax.Array:
-    """Return the finite flat position at which a search begins.
+def several_keys(first: jax.Array, others: jax.Array, count: int) -> jax.Array:
+    """Return keys (count,): the first one, and those that a second key is split into."""
+    if count == 1:
+        return first[None]
+    keys = [first, *random.keys_of(others, count - 1)]
+    words = jnp.asarray(np.stack([np.asarray(jax.random.key_data(key)) for key in keys]))
+    return jax.random.wrap_key_data(words, impl=jax.random.key_impl(first))
 
-    It is the first chain's `init_params` if they are given, else a draw of the strategy.
+
+def find_starts(target: Target, keys: jax.Array, strategy: Callable, request: Request) -> jax.Array:
+    """Return the finite flat positions at which searches begin, (searches, d).
+
+    It is the first chain's `init_params` if they are given, else a draw of the strategy for each
+    key. A draw that is not finite is replaced by the first.
 
     Raises:
         ValueError: if the position is not finite; see `check_start`.
@@ -31,14 +42,15 @@ def find_start(target: Target, key: jax.Array, strategy: Callable, request: Requ
     params = request.init_params
     if params is None or isinstance(ravel_pytree(params)[0], Tracer):
         name = (draw_start, strategy)
-        position, finite = target.run(partial(_drawn, strategy), key, name=name, optimise=False)
+        starts, finite = target.run(partial(_drawn, strategy), keys, name=name, optimise=False)
     else:
         first = params if request.is_single else jax.tree.map(lambda x: x[0], params)
         position = flatten_params(target.structure, first, "init_params")
-        finite = target.run(is_finite_start, key, position, optimise=False)
+        starts = position[None]
+        finite = target.run(is_finite_start, keys[0], position, optimise=False)[None]
     if not isinstance(finite, Tracer):
-        check_start(target, position, bool(finite))
-    return position
+        check_start(target, starts[0], bool(finite[0]))
+    return jnp.where(finite[:, None], starts, starts[0]) if len(starts) > 1 else starts
 
 
 def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -84,5 +96,5 @@ def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, 
     }
 
 
-def _drawn(strategy: Callable, view: View, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return draw_start(view, strategy, key)
+def _drawn(strategy: Callable, view: View, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return jax.vmap(partial(draw_start, view, strategy))(keys)

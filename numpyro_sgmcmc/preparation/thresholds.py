@@ -87,6 +87,19 @@ refused. At h = 0.1 rounding then adds 0.2^2 / 24 / 0.1 = 2 % to the variance of
 ARRIVED = 0.01
 """Distance to the mode, in the same unit, at which the search has converged."""
 
+SEARCHES = 4
+"""Starts from which a mode is searched for. A mode that attracts a third of the starts is missed by
+all of them with probability 0.2; NUTS has as many starts as chains."""
+
+PROFILE = 8
+"""Points on the way from a mode to where another search ended, at which U shows a barrier."""
+
+BARRIER = 1.0
+"""Decrease of U along that way from which on there may be another mode. Chains cross lower ones."""
+
+APART = 1.0
+"""Distance in standard deviations below which two ends of Newton's method are one mode."""
+
 DIAGONAL_PROBES = 32
 """Hessian-vector products from which the Hessian's diagonal is estimated if it is not formed."""
 

@@ -66,7 +66,7 @@ def warm_up(
         num_warmup: number of NumPyro's warm-up iterations. There are no windows if all of them
             together have less than 20 transitions.
     """
-    approximation, anchor = located
+    approximation, anchor, other_modes = located
     dimension, temperature = approximation.centre.size, options.temperature
     given: Any = options.preconditioner
     is_known = approximation.spread.is_dense
@@ -119,6 +119,7 @@ def warm_up(
         tuned = tuned._replace(pace=pace_of(num_steps, num_warmup))
     else:
         num_steps = jnp.asarray(options.num_steps, jnp.int32)
+    tuned = tuned._replace(other_modes=other_modes)
     adaptation = adaptation._replace(
         num_steps=num_steps,
         autocorrelation_time=need.time,
@@ -145,7 +146,7 @@ def compile_ahead(
         located: shapes of the start of the warm-up.
         num_warmup: number of NumPyro's warm-up iterations.
     """
-    approximation, anchor = located
+    approximation, anchor, _ = located
     gradient = gradients[0]
     key = jax.eval_shape(jax.random.key, 0)
     position: Any = approximation.centre

@@ -20,7 +20,8 @@ from numpyro_sgmcmc.preparation.mode import Mode
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
-from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
+from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM, SEARCHES
+from numpyro_sgmcmc.state import OtherModes
 
 
 def warn_about_dropped_sites(structure: Structure) -> None:
@@ -74,6 +75,24 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
             " values"
             " from another fit, or `init_params` nearer to the mode."
         )
+
+
+def warn_about_other_modes(structure: Structure, found: OtherModes | None) -> None:
+    """Warn if the posterior has modes at which no chain starts."""
+    if found is None:
+        return
+    count, share = len(found.shares), 1 - float(jnp.sum(found.shares))
+    away = structure.unravel(jnp.abs(found.positions[0] - found.centre))
+    site = max(away, key=lambda name: float(jnp.max(away[name], initial=0.0)))
+    several = "another mode" if count == 1 else f"{count} other modes"
+    warn_user(
+        f"The posterior has {several}: searches from {SEARCHES} starts found them, and Laplace"
+        f" approximations give {1 - share:.2g} of the probability to them. All chains start in the"
+        f" one that has {share:.2g}; the next differs most in site {site!r}. Chains may not move"
+        " between modes. If modes differ by their labels or signs only, order or fix these in the"
+        " model, or choose the labels with `init_strategy=init_to_value(...)`. Otherwise give each"
+        " chain a start of its own with `init_params`, or sample each mode by itself."
+    )
 
 
 def check_finite(point: Mode | Anchor, what: str = "the centre of a mean-field fit") -> None:

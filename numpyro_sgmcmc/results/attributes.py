@@ -121,14 +121,20 @@ def _pace(run: Run) -> dict[str, int]:
 
 def _tuned(run: Run) -> dict[str, Any]:
     """Return what the warm-up measured and chose."""
+    others = run.tuned.other_modes
+    missed = {} if others is None else {"share_of_other_modes": float(np.sum(others.shares))}
     if run.adaptation is None:
-        return {"tuned": int(run.tuned.step_size is not None)}
+        return {"tuned": int(run.tuned.step_size is not None)} | missed
     found = run.adaptation._asdict()
     elsewhere = "gradient", "correction", "step_size", "friction", "num_steps", "plates", "scheme"
     for name in elsewhere:
         del found[name]
     values = {name: value for name, value in found.items() if value is not None}
-    return {"tuned": 1} | {n: v if isinstance(v, str) else float(v) for n, v in values.items()}
+    return (
+        {"tuned": 1}
+        | missed
+        | {n: v if isinstance(v, str) else float(v) for n, v in values.items()}
+    )
 
 
 def in_words(part: Any) -> str:

@@ -2,6 +2,7 @@
 
 from numpyro_sgmcmc.state.data import DataTag, is_made_for, tag_of
 from numpyro_sgmcmc.state.keys import GivenKeys, given_to_init, with_new_key, with_own_key
+from numpyro_sgmcmc.state.other_modes import OtherModes
 from numpyro_sgmcmc.state.stale import StaleGradientState, gradient_state, with_gradient_state
 from numpyro_sgmcmc.state.states import Companion, RichardsonRombergState, SGMCMCState
 from numpyro_sgmcmc.state.tuned import Pace, Tuned
@@ -10,6 +11,7 @@ __all__ = [
     "Companion",
     "DataTag",
     "GivenKeys",
+    "OtherModes",
     "Pace",
     "RichardsonRombergState",
     "SGMCMCState",

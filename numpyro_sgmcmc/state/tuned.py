@@ -10,6 +10,7 @@ from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 from numpyro_sgmcmc.staleness import AbstractRemedy
+from numpyro_sgmcmc.state.other_modes import OtherModes
 
 
 class Pace(NamedTuple):
@@ -49,6 +50,7 @@ class Tuned(NamedTuple):
         pace: numbers of transitions in an iteration; None if the user's options fix it.
         remedy: the remedy against the bias of stale gradients, or None.
         scheme: the minibatch scheme that the warm-up chose; None if it is that of the options.
+        other_modes: modes at which no chain starts; None if no search found any.
     """
 
     step_size: jax.Array | None
@@ -59,3 +61,4 @@ class Tuned(NamedTuple):
     pace: Pace | None = None
     remedy: AbstractRemedy | None = None
     scheme: AbstractMinibatch | None = None
+    other_modes: OtherModes | None = None

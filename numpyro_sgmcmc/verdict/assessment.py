@@ -16,6 +16,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     SD_TOLERANCE,
     UNMIXED_R_HAT,
 )
+from numpyro_sgmcmc.verdict.unvisited import Unvisited
 
 
 class Outcome(Enum):
@@ -31,6 +32,7 @@ class Cause(Enum):
 
     DIVERGENCE = "divergence"
     UNMIXED = "unmixed"
+    UNVISITED = "unvisited"
     STALENESS = "staleness"
     NOISE = "noise"
     DISCRETISATION = "discretisation"
@@ -106,6 +108,7 @@ class Evidence(NamedTuple):
         unchecked: site that cannot be checked and why, None where all can be.
         predictions: how well functions of the draws are known; None where there are none.
         ages: the ages of gradients; None if they are never old.
+        unvisited: a mode that the chains miss; None where none is known.
     """
 
     diverged: float
@@ -132,6 +135,7 @@ class Evidence(NamedTuple):
     unchecked: tuple[str, str] | None
     predictions: Predictions | None
     ages: Ages | None = None
+    unvisited: Unvisited | None = None
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
@@ -159,6 +163,8 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
         wrong.append(Cause.SD)
     if evidence.mean[0].lower > MEAN_TOLERANCE:
         wrong.append(Cause.MEAN)
+    if evidence.unvisited is not None:
+        wrong.insert(0, Cause.UNVISITED)
     if wrong:
         return Outcome.NOT_CALIBRATED, wrong
     if evidence.unchecked is not None:

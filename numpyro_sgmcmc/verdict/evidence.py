@@ -21,6 +21,7 @@ from numpyro_sgmcmc.verdict.errors import as_sd
 from numpyro_sgmcmc.verdict.findings import Findings
 from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.run import FinishedRun
+from numpyro_sgmcmc.verdict.unvisited import unvisited_mode
 
 NameOf = Callable[[int], str]
 
@@ -84,6 +85,7 @@ def evidence_of(
         else ("some site" if unchecked[0] is None else name_of(unchecked[0]), unchecked[1]),
         predictions=predictions,
         ages=_ages(run, by_age, site_of),
+        unvisited=unvisited_mode(run, site_of),
     )
 
 

@@ -84,6 +84,18 @@ def _divergence(evidence: Evidence) -> str:
     )
 
 
+def _unvisited(evidence: Evidence) -> str:
+    missed = evidence.unvisited
+    assert missed is not None
+    return (
+        f"a mode with about {missed.share:.2g} of the probability, {missed.distance:.0f} standard"
+        f" deviations away in {missed.site!r}, has {missed.visits:.2g} of the draws. Order or fix"
+        " labels and signs in the model, or choose one mode with init_strategy, if modes differ in"
+        " nothing else; otherwise give each chain a start of its own (init_params), or sample each"
+        " mode by itself."
+    )
+
+
 def _staleness(evidence: Evidence) -> str:
     ages = evidence.ages
     assert ages is not None
@@ -213,6 +225,7 @@ def _imprecise(evidence: Evidence) -> str:
 WORDS: dict[Cause, Callable[[Evidence], str]] = {
     Cause.DIVERGENCE: _divergence,
     Cause.UNMIXED: _short,
+    Cause.UNVISITED: _unvisited,
     Cause.STALENESS: _staleness,
     Cause.NOISE: _noise,
     Cause.DISCRETISATION: _discretisation,

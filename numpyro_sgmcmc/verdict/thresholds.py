@@ -119,3 +119,7 @@ is linear, to speak of it."""
 
 LONGEST_EPOCH = 1_024
 """Minibatches of an epoch up to which theory computes what is left of their noise."""
+
+LEAST_VISITS = 0.5
+"""Share of the draws on the side of another mode, relative to its probability, from which on it
+counts as visited. Laplace approximations of the probability may be wrong by some 10 %."""
