@@ -1,6 +1,7 @@
 """Run the models: `python -m benchmarks.calibration [NAME ...]`.
 
-Prints one line a model, and writes `benchmarks/results/calibration.json` and `calibration.md`.
+Prints one line a model, and writes `calibration.json`, `calibration.md` and
+`calibration_page.md`, the documentation's table, in `benchmarks/results/`.
 Where names are given, the other models keep their rows.
 """
 
@@ -39,14 +40,26 @@ COLUMNS = {
 }
 
 
-def cells(row: Row) -> list[str]:
+PAGE = {
+    "model": "{title}, B = {batch:,}",
+    "outcome": "{outcome}",
+    "worst mean error (sd)": "{mean_error:+.2f}<br>{mean_of}",
+    "worst sd ratio": "{sd_ratio:.2f}<br>{sd_of}",
+    "smallest ESS": "{smallest_ess:,.0f}",
+    "seconds": "{total_seconds:.0f}",
+    "NUTS: seconds, smallest ESS": "{nuts}",
+}
+"""The columns of the documentation's table."""
+
+
+def cells(row: Row, columns: dict[str, str] = COLUMNS) -> list[str]:
     """Return a row as text."""
     held_out = "none"
     if "held_out_log_score" in row:
         held_out = "{held_out_log_score:+.4f} nats".format(**row)
         held_out += ", RMSE {held_out_rmse:+.1%}".format(**row) if row["held_out_rmse"] else ""
     filled = row | {"held_out": held_out, "comparisons": 2 * row["scalars"], "nuts": nuts(row)}
-    return [pattern.format(**filled) for pattern in COLUMNS.values()]
+    return [pattern.format(**filled) for pattern in columns.values()]
 
 
 def nuts(row: Row) -> str:
@@ -65,7 +78,7 @@ def line(row: Row) -> str:
 
 
 def table(rows: list[Row]) -> str:
-    """Return the table of the documentation."""
+    """Return the table of all that was measured."""
     lines = [list(COLUMNS), ["---"] * len(COLUMNS)]
     for row in rows:
         *most, last = cells(row)
@@ -73,8 +86,17 @@ def table(rows: list[Row]) -> str:
     return "".join(f"| {' | '.join(entries)} |\n" for entries in lines)
 
 
+def page_table(rows: list[Row]) -> str:
+    """Return the table of the documentation, the model's name and its size on two lines."""
+    lines = [list(PAGE), ["---"] * len(PAGE)]
+    for row in rows:
+        first, *others = cells(row, PAGE)
+        lines.append([first.replace(", N =", "<br>N =", 1), *others])
+    return "".join(f"| {' | '.join(entries)} |\n" for entries in lines)
+
+
 def write(rows: dict[str, Row]) -> None:
-    """Write both files, the models in their order."""
+    """Write all files, the models in their order."""
     ordered = [rows[name] for name in PROBLEMS if name in rows]
     cores = os.cpu_count()
     found = {
@@ -85,6 +107,7 @@ def write(rows: dict[str, Row]) -> None:
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "calibration.json").write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     (RESULTS / "calibration.md").write_text(table(ordered), encoding="utf-8")
+    (RESULTS / "calibration_page.md").write_text(page_table(ordered), encoding="utf-8")
 
 
 def main() -> None:
