@@ -87,12 +87,15 @@ class DrawsOnDisk(AbstractKeeper):
         self.commit(state, iterations, "running", "running")
 
     def finish(self, state: Any, iterations: int, status: str, sentence: str) -> None:
-        """Make the last commit, unless the folder says the same already."""
-        if (iterations, status, sentence) != (
-            self.last.iterations,
-            self.last.status,
-            self.last.sentence,
-        ):
+        """Make the last commit, unless the folder says the same already.
+
+        Then a process may have been killed after it had made that commit, and before other readers
+        could find its draws: what they need is written again.
+        """
+        said = self.last.iterations, self.last.status, self.last.sentence
+        if said == (iterations, status, sentence):
+            self._publish()
+        else:
             self.commit(state, iterations, status, sentence)
 
     def told(self, error: OSError) -> OSError:
@@ -107,7 +110,7 @@ class DrawsOnDisk(AbstractKeeper):
 
     def commit(self, state: Any, iterations: int, status: str, sentence: str) -> None:
         """Write a commit, and then what other readers need to find its draws."""
-        fixed, recorder, last = self._fixed, self._recorder, self.last
+        fixed, recorder = self._fixed, self._recorder
         leaves, described = as_arrays(owned(state))
         prepared: list[np.ndarray] = []
         skeleton = encoded(fixed.prepared, prepared)
@@ -119,8 +122,8 @@ class DrawsOnDisk(AbstractKeeper):
         arrays |= {f"rest_{phase}": recorder.rest(phase) for phase in draws}
         attributes = fixed.attributes | {"stopped": status, "stopped_because": sentence}
         commit = replace(
-            last,
-            number=last.number + 1,
+            self.last,
+            number=self.last.number + 1,
             iterations=iterations,
             draws=draws,
             sums={phase: list(known) for phase, known in recorder.sums.items()},
@@ -132,10 +135,17 @@ class DrawsOnDisk(AbstractKeeper):
             attributes=attributes,
         )
         self.last = write_commit(fixed.folder, commit, arrays)
-        recorder.write_rest()
-        layout, chains = recorder.layout, int(attributes["num_chains"])
-        publish(fixed.folder, layout, chains, last.length, draws, attributes)
+        self._publish()
         self._saved = perf_counter()
+
+    def _publish(self) -> None:
+        """Write what readers of Zarr need to find the draws of the last commit."""
+        recorder, last = self._recorder, self.last
+        recorder.write_rest()
+        chains = int(last.attributes["num_chains"])
+        publish(
+            self._fixed.folder, recorder.layout, chains, last.length, last.draws, last.attributes
+        )
 
     def committed(self) -> Committed:
         """Return the draws of the newest commit."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import numpyro_sgmcmc as sg
-from numpyro_sgmcmc.folder import numbers
+from numpyro_sgmcmc.folder import numbers, publish
 from numpyro_sgmcmc.folder.zarr_files import NAME
 from tests.contract.problem import data, shared
 from tests.driving.kills import ROOT, content, kill_often
@@ -158,6 +158,24 @@ def test_damaged_metadata_of_zarr_are_written_again(tmp_path):
     assert whole.keys() <= content(tmp_path).keys()
 
 
+def test_a_kill_between_the_last_commit_and_the_metadata_of_zarr(tmp_path, monkeypatch):
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    resumed(whole)
+
+    def killed_at_the_end(*given):
+        if given[-1]["stopped"] == "complete":
+            raise SystemExit("killed")
+        publish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("numpyro_sgmcmc.driving.on_disk.publish", killed_at_the_end)
+        with pytest.raises(SystemExit):
+            resumed(killed)
+    assert content(killed) != content(whole)
+    resumed(killed)
+    assert content(killed) == content(whole)
+
+
 LIMITED = """
 import resource, sys, warnings
 import numpyro_sgmcmc
@@ -194,4 +212,6 @@ def test_kills(nursery, tmp_path):
     expected = content(tmp_path / "whole")
     folders, _ = kill_often(nursery, "epochs", tmp_path / "killed", samples, KILLS, rng)
     for folder in folders:
-        assert content(folder) == expected
+        found = content(folder)
+        assert [name for name in expected if found.get(name) != expected[name]] == []
+        assert found.keys() == expected.keys()
