@@ -125,6 +125,12 @@ class NumPyroKernel(MCMCKernel, ABC):
         memory, options = self.memory, self.options
         request = Request(rng_key, num_warmup, init_params)
         target, tag = memory.bind(self.model, options, model_args, model_kwargs or {})
+        if target.structure.local is not None and self.levels > 1:
+            raise TypeError(
+                f"Expected a kernel of one walker for a model with latents of rows; got"
+                f" {type(self).__name__}, whose walkers would need the same latents. Use"
+                " SGHMCSplit, SGHMC or SGLD."
+            )
         memory.calls.append(began)
         prepared = memory.prepare(target, options, request, tag)
         return self._first(first_states(target, options, prepared, request, tag), target)

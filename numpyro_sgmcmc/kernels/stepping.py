@@ -26,12 +26,13 @@ def stepper_of(
         if isinstance(remedy, FrictionRemedy):
             dynamics = remedy.damped(dynamics)
     potential, scheme = stochastic_potential(structure, args, kwargs), options.scheme(tuned)
+    is_sliced = scheme.is_contiguous and structure.local is None
     return Stepper(
-        potential=by_slices(potential) if scheme.is_contiguous else potential,
+        potential=by_slices(potential) if is_sliced else potential,
         transition=Transition(dynamics, gradient, tuned.preconditioner, tuned.correction),
         scheme=scheme,
         plates=structure.plates,
-        is_random=structure.is_random,
+        is_random=structure.needs_key,
         temperature=options.temperature,
         step_size=_step_size(options, tuned),
         delay=delay,

@@ -9,6 +9,7 @@ from numpyro.infer.util import _unconstrain_reparam, compute_log_probs, potentia
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
 from numpyro_sgmcmc.model.enumeration import log_joint, site_densities
+from numpyro_sgmcmc.model.local import JointPotential
 from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
@@ -19,8 +20,12 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
     The estimate is unbiased, because NumPyro's plates scale the minibatch's likelihood by N / B;
     the sum over the states of discrete sites is scaled after it is taken. U includes the log
     determinants of the transforms to the unconstrained space.
+
+    For a model with latents of rows it is their joint potential, which has methods instead.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
+    if structure.local is not None:
+        return JointPotential(structure, args, kwargs)
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
         model = structure.with_minibatch(minibatch.indices, minibatch.key)

@@ -30,6 +30,7 @@ from numpyro_sgmcmc.model.enumeration import (
 )
 from numpyro_sgmcmc.model.flat import Flat, flat_maps
 from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
+from numpyro_sgmcmc.model.local.sites import Local, local_of
 from numpyro_sgmcmc.model.validate import numpyro_warnings
 from numpyro_sgmcmc.types import Plate
 
@@ -54,14 +55,16 @@ class Structure:
     Attributes:
         model: the user's model.
         fixed: values of `param` and `mutable` sites, which are not sampled.
-        prototype: an unconstrained value of each latent site, by name.
+        prototype: an unconstrained value of each latent site, by name; latents of rows are not
+            among them.
         flat: maps between unconstrained values by site name and a flat position (d,).
         plates: the subsampled plates by name.
         groups: names of the plates, grouped so that plates that share a site are in one group.
         is_random: whether the density itself draws random numbers.
         enumeration: the discrete latent sites, which are summed out.
-        minibatch_sites: deterministic sites that depend on the minibatch, on random numbers or on
-            discrete latent sites.
+        local: the latent sites in the subsampled plate, or None.
+        minibatch_sites: deterministic sites that depend on the minibatch, on random numbers, on
+            discrete latent sites or on latents of rows.
         costly_sites: deterministic sites whose value at a draw takes a pass over the data.
         observed: names of the observed sites, without `factor` sites.
         bounded: latent sites whose constrained values can overflow although the position is finite.
@@ -78,6 +81,7 @@ class Structure:
     groups: tuple[tuple[str, ...], ...]
     is_random: bool
     enumeration: Enumeration
+    local: Local | None
     minibatch_sites: frozenset[str]
     costly_sites: frozenset[str]
     observed: tuple[str, ...]
@@ -89,6 +93,11 @@ class Structure:
     def dimension(self) -> int:
         """The number d of unconstrained parameters."""
         return sum(value.size for value in self.prototype.values())
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether minibatches come with a key, for random densities or for moves of latents."""
+        return self.is_random or self.local is not None
 
     def ravel(self, values: dict[str, jax.Array]) -> jax.Array:
         """Return unconstrained values by site name as a flat position (d,)."""
@@ -110,7 +119,7 @@ class Structure:
         mine, theirs = (
             [
                 {name: (z.shape, z.dtype) for name, z in s.prototype.items()},
-                *(s.plates, s.groups, s.is_random, s.minibatch_sites, s.costly_sites),
+                *(s.plates, s.groups, s.is_random, s.local, s.minibatch_sites, s.costly_sites),
                 *(s.observed, s.bounded, s.dims, jax.tree.structure(s.transforms)),
                 [np.asarray(leaf).tolist() for leaf in jax.tree.leaves(s.transforms)],
             ]
@@ -140,9 +149,13 @@ class Structure:
             return {name: jnp.asarray(self.transforms[name](z)) for name, z in position.items()}
         args, kwargs = as_jax_arrays(args, kwargs)
         key = jax.random.key(0) if self.is_random else None
-        model = self.with_minibatch(self.placeholder(), key)
+        model, dropped = self.with_minibatch(self.placeholder(), key), set()
+        if self.local is not None:
+            batch = self.plates[self.local.plate].subsample_size
+            arbitrary = self.local.unravel(jnp.zeros((batch, self.local.dimension)))
+            position, dropped = position | arbitrary, set(self.local.names)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
-        dropped = self.minibatch_sites | self.costly_sites
+        dropped |= self.minibatch_sites | self.costly_sites
         return {name: value for name, value in sites.items() if name not in dropped}
 
     def can_be_constrained(
@@ -160,9 +173,9 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
 
     Raises:
         TypeError: if the arguments do not fit the model's signature.
-        ValueError: if a latent site is a delta distribution, on a sphere or, unless it is
-            discrete, in a subsampled plate; if a discrete one cannot be summed out; or if a plate's
-            subsample is larger than the plate. The message names the site and the remedy.
+        ValueError: if a latent site is a delta distribution or on a sphere; if a discrete one
+            cannot be summed out; if latents of rows are not supported in this model; or if a
+            plate's subsample is larger than the plate. The message names the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     found: list[Structure] = []
@@ -202,15 +215,21 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         for name, site in trace.items()
         if site["type"] == "plate" and site["value"].shape[0] != site["args"][0]
     }
-    for name, site in latent.items():
-        _check_latent(name, site, plates)
     given = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED or n in latent}
     discrete = {name: trace[name]["value"] for name in enumeration.dims}
     transforms = {name: biject_to(site["fn"].support) for name, site in latent.items()}
     free = {name: jnp.asarray(transforms[name].inv(site["value"])) for name, site in latent.items()}
-    prototype = {name: np.zeros(value.shape, value.dtype) for name, value in free.items()}
+    local = local_of(latent, free, plates, bool(discrete))
+    inside = {name: given[name] for name in (local.names if local else ())}
+    transforms = {name: t for name, t in transforms.items() if name not in inside}
+    prototype = {name: np.zeros(free[name].shape, free[name].dtype) for name in transforms}
     indices = {name: trace[name]["value"] for name in plates}
     is_random = _asks_for_keys(model, given | discrete, indices, args, kwargs)
+    if inside and is_random:
+        raise ValueError(
+            "Expected a deterministic density in a model with latents of rows; got one that draws"
+            " random numbers (`numpyro.prng_key`). Make a latent site of what is random."
+        )
     seeded = handlers.seed(with_minibatch(model, given, indices, None), jax.random.key(0))
     observed = tuple(
         name
@@ -219,11 +238,11 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
     )
     enumeration = checked(seeded, enumeration, plates, tuple(latent), observed, args, kwargs)
     deterministic = [n for n, s in trace.items() if s["type"] == "deterministic"]
-    inputs = (indices, discrete)
+    inputs = (indices, discrete | inside)
     dependent = dependent_sites(model, given, inputs, is_random, deterministic, args, kwargs)
     own = [name for name in deterministic if name not in dependent]
     values = given | discrete
-    costly = costly_sites(model, values, indices, plates, latent, own, args, kwargs)
+    costly = costly_sites(model, values, indices, plates, prototype, own, args, kwargs)
     follows = len(own) > len(costly)
     follows |= any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(transforms))
     return Structure(
@@ -235,10 +254,11 @@ def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict
         groups=_groups(trace, plates),
         is_random=is_random,
         enumeration=enumeration,
+        local=local,
         minibatch_sites=frozenset(dependent),
         costly_sites=frozenset(costly),
         observed=observed,
-        bounded=tuple(name for name in latent if not _is_identity(transforms[name])),
+        bounded=tuple(name for name in prototype if not _is_identity(transforms[name])),
         dims=named_dims(trace),
         transforms=None if follows else transforms,
     )
@@ -285,17 +305,6 @@ class _checked_plates(Messenger):
                 f"Expected `subsample_size` of plate {msg['name']!r} to be between 1 and its size"
                 f" {size}; got {subsample_size}."
             )
-
-
-def _check_latent(name: str, site: dict[str, Any], plates: dict[str, Plate]) -> None:
-    inside = [frame.name for frame in site["cond_indep_stack"] if frame.name in plates]
-    if inside:
-        raise ValueError(
-            f"Expected latent sites outside subsampled plates; got {name!r} inside the subsampled"
-            f" plate {inside[0]!r}. Draw it in a whole plate (no `subsample_size`) and index it"
-            f" with the minibatch: `with numpyro.plate({inside[0]!r}, ...) as i:"
-            f" ... {name}[i] ...`."
-        )
 
 
 def _is_identity(transform: Transform) -> bool:

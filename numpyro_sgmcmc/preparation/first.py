@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.minibatch import uniform_rows
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
@@ -73,7 +74,12 @@ def _first_state(
 ) -> tuple[SGMCMCState, jax.Array]:
     own_key, key_start, key_aux, key_batch, key_check = random.split(key, 5)
     structure, tuned = view.structure, prepared.tuned
-    position, finite = _start(view, options, prepared, key_start, key_check, init_params)
+    if prepared.walkers is None:
+        position, finite = _start(view, options, prepared, key_start, key_check, init_params)
+        gradient = tuned.gradient.init(view, position, prepared.anchor)
+    else:
+        position, gradient = _walker(view, prepared, key_start, init_params)
+        finite = jnp.ones((), bool)  # The preparation has checked it.
     dynamics = options.dynamics.with_friction(tuned.friction)
     aux = dynamics.init(key_aux, position, options.temperature)
     real = jnp.result_type(float)
@@ -88,7 +94,7 @@ def _first_state(
         diverging=jnp.zeros((), bool),
         num_diverging=jnp.zeros((), jnp.int32),
         aux=aux,
-        gradient=tuned.gradient.init(view, position, prepared.anchor),
+        gradient=gradient,
         minibatch=options.scheme(tuned).init(key_batch, structure.plates),
         tuned=tuned,
         preconditioner=tuned.preconditioner.init(position, options.temperature),
@@ -125,3 +131,14 @@ def _start(
     # U may be infinite at a draw of the approximation. It is finite at its centre.
     inside = is_finite_start(view, key_check, position)
     return jnp.where(inside, position, approximation.centre), finite
+
+
+def _walker(
+    view: View, prepared: Prepared, key: jax.Array, init_params: dict[str, Any] | None
+) -> tuple[jax.Array, Any]:
+    """Return a chain's first position, and the latents of rows of one of the settled walkers."""
+    which = uniform_rows(key, (), len(prepared.walkers.positions))
+    position, gradient = jax.tree.map(lambda leaf: leaf[which], prepared.walkers)
+    if init_params is not None:
+        position = flatten_params(view.structure, init_params, "init_params")
+    return position, gradient

@@ -42,6 +42,12 @@ class Noise(NamedTuple):
     typical: jax.Array
 
 
+def silence(like: jax.Array, dimension: int) -> Noise:
+    """Return the noise of exact gradients."""
+    zero = jnp.zeros_like(like)
+    return Noise(zero, DiagonalCorrection(jnp.zeros(dimension, zero.dtype)), zero, zero)
+
+
 def gradient_noise(
     view: View,
     gradient: AbstractGradient,

@@ -8,6 +8,8 @@ Each stage takes and returns immutable values:
    settings. If the user gave a step size, `complete` chooses what is left instead.
 4. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
 5. `first_states` returns the first state of each chain.
+
+A model with latents of rows has stages of its own between the first and the last, in `latents/`.
 """
 
 import jax
@@ -18,6 +20,7 @@ from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
 from numpyro_sgmcmc.preparation.given import complete, needs_start
+from numpyro_sgmcmc.preparation.latents import prepare_with_latents
 from numpyro_sgmcmc.preparation.options import Options, candidate_gradients
 from numpyro_sgmcmc.preparation.pace import pace_of
 from numpyro_sgmcmc.preparation.params import check_params
@@ -46,6 +49,8 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
     if target.structure.dimension == 0:
         return nothing_to_sample(options, request.num_warmup)
     with concretely():
+        if target.structure.local is not None:
+            return prepare_with_latents(target, options, request)
         key_start, key_mode, key_tune = random.keys_of(jax.random.key(0), 3)
         gradients = candidate_gradients(options, target.structure)
         if options.step_size is not None:

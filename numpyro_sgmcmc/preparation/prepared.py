@@ -115,9 +115,12 @@ class Prepared(NamedTuple):
             starts. If its spread is None, all chains start at its centre. If it is None, chains
             start at draws of the initialisation strategy.
         adaptation: what the warm-up measured and chose; None if there was no warm-up.
+        walkers: positions and latents of rows of several walkers, at which chains start; None for a
+            model without latents of rows.
     """
 
     tuned: Tuned
     anchor: Anchor | None
     approximation: Approximation | None
     adaptation: Adaptation | None
+    walkers: Any = None

@@ -60,20 +60,23 @@ def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Arra
     """
     flat = ravel_pytree(view.structure.prototype)[0]
 
-    def propose(key: jax.Array) -> jax.Array:
-        if strategy is init_to_uniform:
-            return random.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
-        return ravel_pytree(_from_strategy(view, strategy, key))[0]
-
     def attempt(carry: tuple) -> tuple:
         key, _, _, tries = carry
         key, key_start, key_batch = random.split(key, 3)
-        position = propose(key_start)
+        position = proposal(view, strategy, key_start)
         return key, position, is_finite_start(view, key_batch, position), tries + 1
 
     unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731
     first = (key, flat, jnp.zeros((), bool), jnp.zeros((), jnp.int32))
     return jax.lax.while_loop(unfinished, attempt, first)[1:3]
+
+
+def proposal(view: View, strategy: Callable, key: jax.Array) -> jax.Array:
+    """Return a flat position drawn by a NumPyro init strategy, finite or not."""
+    if strategy is init_to_uniform:
+        flat = ravel_pytree(view.structure.prototype)[0]
+        return random.uniform(key, flat.shape, flat.dtype, minval=-2.0, maxval=2.0)
+    return ravel_pytree(_from_strategy(view, strategy, key))[0]
 
 
 def is_finite_start(view: View, key: jax.Array, position: jax.Array) -> jax.Array:

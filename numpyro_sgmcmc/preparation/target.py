@@ -172,8 +172,8 @@ class View:
 
     def draw(self, key: jax.Array) -> Minibatch:
         """Return an independent minibatch."""
-        plates, is_random = self.structure.plates, self.structure.is_random
-        key, key_density = random.split(key) if is_random else (key, None)
+        plates, needs_key = self.structure.plates, self.structure.needs_key
+        key, key_density = random.split(key) if needs_key else (key, None)
         first = partial(self.scheme.init, plates=plates)
         state: Any = jax.eval_shape(first, key)
         # A scheme without a state needs no key, and random numbers take long to compile.

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.correction import AbstractCorrection, DiagonalCorrection
+from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
@@ -15,7 +15,7 @@ from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.limits import choose, limits_of
-from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise
+from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise, silence
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
@@ -168,9 +168,7 @@ def _least_noisy(
     curvature: jax.Array,
 ) -> tuple[AbstractGradient, Noise]:
     if not target.structure.plates and not target.structure.is_random:
-        zero = jnp.zeros(points.shape[1], points.dtype)
-        nothing = jnp.zeros_like(curvature)
-        return gradients[0], Noise(nothing, DiagonalCorrection(zero), nothing, nothing)
+        return gradients[0], silence(curvature, points.shape[1])
     best: tuple[AbstractGradient, Noise] | None = None
     for gradient in gradients:
         # All estimators share the key, so that they are compared on the same minibatches.

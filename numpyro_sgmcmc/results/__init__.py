@@ -4,6 +4,7 @@ from numpyro_sgmcmc.results.class_probabilities import class_probabilities
 from numpyro_sgmcmc.results.convert import to_inference_data
 from numpyro_sgmcmc.results.diagnose import diagnose
 from numpyro_sgmcmc.results.estimate import Estimate, expectation
+from numpyro_sgmcmc.results.local_posterior import local_posterior
 from numpyro_sgmcmc.results.open_run import open_run
 from numpyro_sgmcmc.results.plots import (
     plot_gradient_noise,
@@ -23,6 +24,7 @@ __all__ = [
     "diagnose",
     "expectation",
     "interval",
+    "local_posterior",
     "open_run",
     "plot_gradient_noise",
     "plot_kinetic_temperature",

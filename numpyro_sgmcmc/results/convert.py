@@ -13,6 +13,7 @@ from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
+from numpyro_sgmcmc.results.latents import check_groups, moments
 from numpyro_sgmcmc.results.noise import noise_by_direction
 from numpyro_sgmcmc.results.subset import chosen_subset, dims_of_marginals
 from numpyro_sgmcmc.results.whole import observed_data
@@ -47,6 +48,9 @@ def to_inference_data(
     them, and for Richardson-Romberg `posterior_halfway`,
     `posterior_coarse` and, with three levels, `posterior_middle`.
 
+    A model with latents of rows has `latents`: the mean of each row's latents over its visits by
+    each chain, their standard deviation (`..._sd`), `visits`, and the `acceptance` of their moves.
+
     With the verdict comes `gradient_noise`, by direction. `to_netcdf` and `to_zarr` keep all of it
     (ArviZ 0.x writes Zarr 3 with `data.to_datatree().to_zarr(path)`). The attributes say how the
     run was made:
@@ -63,7 +67,8 @@ def to_inference_data(
         mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
         log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
             no weights: after decreasing steps it wants `thin_by_weight(data)`. Discrete latent
-            sites are summed out; observed sites that share one have a joint density, "x+y".
+            sites are summed out; observed sites that share one have a joint density, "x+y". Refused
+            for models with latents of rows, as predictions are: see `local_posterior`.
         posterior_predictive: add one simulated data set for each draw.
         rows: of these two groups, for data too large for all: how many rows of the longest
             subsampled plate (drawn at random, and the same ones each time), or which.
@@ -84,6 +89,7 @@ def to_inference_data(
     """
     run = run_of(mcmc)
     structure, args, kwargs = run.structure, run.target.args, run.target.kwargs
+    check_groups(run, log_likelihood, posterior_predictive)
     groups = collected(run)
     labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
     if run.kernel.levels > 1:
@@ -108,13 +114,16 @@ def to_inference_data(
         groups["gradient_noise"] = noise_by_direction(run, found)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
     described |= attributes or {}
+    own_dims = {"log_likelihood": dims_of_marginals(structure, labelled)}
+    if structure.local is not None:
+        groups["latents"], own_dims["latents"] = moments(run)
     data = assemble(
         groups,
         coords or {},
         labelled,
         described,
         dict.fromkeys(("log_likelihood", "posterior_predictive"), own_coords),
-        {"log_likelihood": dims_of_marginals(structure, labelled)},
+        own_dims,
     )
     warn_about_verdict(data)
     return data

@@ -96,7 +96,8 @@ def tune(
     Raises:
         TypeError: if an argument has the wrong type, or the kernel is an extrapolation or has a
             schedule.
-        ValueError: if a number cannot be used, the budget is too small, or all arms diverge.
+        ValueError: if a number cannot be used, the budget is too small, all arms diverge, or the
+            model has latents of rows.
     """
     _check_kernel(kernel)
     check_number("budget", budget)
@@ -106,6 +107,12 @@ def tune(
     if structure.dimension == 0:
         raise ValueError(
             "Expected a model with latent sites; got none, so there is nothing to tune."
+        )
+    if structure.local is not None:
+        raise ValueError(
+            "Expected a model without latents of rows; got"
+            f" {', '.join(map(repr, structure.local.names))} in a subsampled plate. Use the kernel"
+            " without a step size: its warm-up chooses one."
         )
     sizes = check_sizes(subsample_sizes, structure)
     steps = None if step_sizes is None else check_step_sizes(step_sizes)

@@ -110,7 +110,8 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     predictions = None
-    if all(np.isfinite(walker.draws).all() for walker in judged.walkers):
+    has_rows = judged.latents is None or functions  # else they depend on latents of rows
+    if has_rows and all(np.isfinite(walker.draws).all() for walker in judged.walkers):
         predictions = predictions_of(judged, findings.predicted, functions or {}, key_rows)
     evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
     outcome, causes = assessed(evidence)

@@ -60,7 +60,7 @@ def gradients(
 
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
     structure = view.structure
-    key = jax.random.key(0) if structure.is_random else None
+    key = jax.random.key(0) if structure.needs_key else None
     model = structure.with_minibatch(structure.placeholder(), key)
 
     def one(draw: dict[str, jax.Array]) -> jax.Array:

@@ -71,6 +71,9 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
     if not all(np.all(s.scale > 0) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
     wide, unchecked = (run, samples), None
+    if not is_dense(run) and run.latents is not None:
+        draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
+        return _nothing(dimension, batches, f"there are too few draws for a covariance: {draws}")
     if not is_dense(run):
         softest = softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)

@@ -17,6 +17,7 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,
 )
+from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
 
 class Sample(NamedTuple):
@@ -72,7 +73,11 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
         mean = weights @ flat
         centre = jnp.asarray(mean, dtype) if centre is None else centre
         points = jnp.asarray(flat[places], dtype)
-        slopes = gradients(run.target, key_walker, points, centre, rows)
+        if run.latents is None:
+            slopes = gradients(run.target, key_walker, points, centre, rows)
+        else:
+            given = run.target, key_walker, points, run.latents.latents, rows
+            slopes = marginal_gradients(*given)
         scale = np.sqrt(weights @ (flat - mean) ** 2)
         some, nothing = flat[places] - mean, np.zeros((dimension, 0))
         found.append(Sample(places, some, slopes / run.temperature, mean, scale, nothing))

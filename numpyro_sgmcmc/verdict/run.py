@@ -2,12 +2,14 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.preparation import WALKERS, Target
+from numpyro_sgmcmc.preparation.latents import Walkers
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.staleness import Staleness
 from numpyro_sgmcmc.state import Tuned
@@ -47,6 +49,8 @@ class FinishedRun(NamedTuple):
         rows_of_draw: rows of whose gradients a draw is made.
         seconds_of_draw: about what a draw takes, if all chains make as many; None if not known.
         staleness: how old gradients are, and the remedy; None if they are never old.
+        latents: the chains' last positions and latents of rows, with a leading axis; None for a
+            model without latents of rows.
     """
 
     target: Target
@@ -63,6 +67,7 @@ class FinishedRun(NamedTuple):
     rows_of_draw: int
     seconds_of_draw: float | None
     staleness: Staleness | None = None
+    latents: Walkers | None = None
 
     @property
     def step_size(self) -> float:
@@ -127,7 +132,15 @@ def finished_run(run: Run) -> FinishedRun:
         rows_of_draw=_transitions_of_draw(run) * batch,
         seconds_of_draw=_seconds_of_draw(run),
         staleness=run.options.staleness,
+        latents=_latents(run),
     )
+
+
+def _latents(run: Run) -> Walkers | None:
+    if run.structure.local is None:
+        return None
+    state = run.state if run.is_vectorised else jax.tree.map(lambda leaf: leaf[None], run.state)
+    return Walkers(jax.vmap(run.structure.ravel)(state.z), state.gradient)
 
 
 def _transitions_of_draw(run: Run) -> int:

@@ -1,5 +1,6 @@
 """The errors of variances that theory predicts, from measured noise and curvature."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,7 @@ from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.measurement import spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_FOR_CURVATURE
+from numpyro_sgmcmc.verdict.with_latents import conditional
 
 
 class Directions(NamedTuple):
@@ -78,6 +80,8 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
     unknown = np.full(flat.shape[1], np.nan)
     if not linear.is_constant:
         return Predicted(unknown, unknown, unknown, np.nan, np.nan, None)
+    if run.latents is not None:
+        return _given_latents(run, linear, key_noise)
     noise: Any = None
     if run.has_gradient_noise:
         # As many as in the warm-up, whose compiled program then serves here.
@@ -100,6 +104,23 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
     directions = Directions(s @ axes / np.sqrt(curvature), *variances)
     errors = directions.along(np.eye(len(s)))
     return Predicted(*errors, largest, float(curvature[-1]), correction, directions)
+
+
+def _given_latents(run: FinishedRun, linear: Any, key: jax.Array) -> Predicted:
+    """Return bounds of the errors of shared parameters in a model with latents of rows.
+
+    Noise and step size act on the shared parameters given the latents, whose variance is a part of
+    their whole variance: the relative errors of the part bound those of the whole.
+    """
+    assert run.latents is not None
+    found = conditional(run.target, key, linear, *run.latents)
+    largest = float(found.noise.largest)
+    heating = _heating(run, largest)
+    by_step, _ = _stiffest_errors(run, found.curvature)
+    full = partial(np.full, run.walkers[0].draws.shape[2])
+    bounds = heating, by_step, 0.0
+    each = full(heating), full(by_step), full(0.0)
+    return Predicted(*each, largest, found.curvature, found.noise.correction, bounds=bounds)
 
 
 def _relative_variances(

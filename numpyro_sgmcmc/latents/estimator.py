@@ -1,0 +1,115 @@
+"""The gradient for shared parameters from a table of the rows' gradients at their latents."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, final
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.latents.moves import Visited, moved, visited
+from numpyro_sgmcmc.latents.state import LatentState
+from numpyro_sgmcmc.types import Minibatch, WholeData
+
+
+@final
+@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[])
+@dataclass(frozen=True)
+class LatentTable(AbstractGradient):
+    """The gradient of the joint potential at the current latents of all rows, and their moves.
+
+    The joint potential of shared parameters z and latents a_i of rows is
+
+        U(z, a) = V(z) + sum over rows i of u_i(z, a_i).
+
+    Every chain keeps the latents of all rows, and the gradient t_i of u_i in z at the last visit of
+    row i, with the latents that the row was left with. The estimate for a minibatch S of B rows is
+
+        grad V(z) + sum over all i of t_i + (N / B) sum over i in S of (grad u_i(z, a_i) - t_i).
+
+    It is unbiased for the gradient of U(., a) in z (the argument of SAGA), and its noise comes
+    from the distance that z has moved since the rows' last visits, not from the latents. With a
+    plain gradient, N^2 / B times the variance of a row's gradient over p(a_i | z, y_i) would be
+    part of the noise, and would limit the step size to the order of B / N.
+
+    The rows of S are then moved at the same z by corrected moves (`moved`), and their t_i become
+    the gradients at the new latents a'. A chain thus alternates steps of z given a with moves of a
+    given z, each of which leaves p(z, a | y) as it is but for the error of the step in z, which
+    vanishes with h as for any other model. The moves take place in the middle of the step's kick:
+    half of it is given with a and half with a', so that the estimate that is returned has
+
+        (1/2) sum over i in S of (grad u_i(z, a'_i) - grad u_i(z, a_i))
+
+    in addition. With a alone the force would be that of latents which belong to the point before,
+    an additional friction h (Lambda - M), where Lambda is the curvature given the latents and M the
+    marginal one: an error of first order, also for schemes of second order. An independent draw
+    takes about N / B transitions for each sweep that a Gibbs sampler, z given a and a given z,
+    would take.
+
+    A step costs two gradients of B rows, in z and a together. Memory for each chain is
+    N (d + k + k^2 + 2 w) numbers, changed in place.
+    """
+
+    is_control_variate: ClassVar[bool] = True
+    gradients_per_step: ClassVar[int] = 2
+
+    def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Any:
+        """Raise an error: a state needs latents, which the preparation finds."""
+        raise NotImplementedError("Expected a state that the preparation of a run has made.")
+
+    def estimate(
+        self, potential: Any, position: jax.Array, minibatch: Minibatch, state: LatentState
+    ) -> tuple[Estimate, LatentState]:
+        """Return the estimate, and the state after moves of the minibatch's rows."""
+        (rows,) = minibatch.indices.values()
+        assert minibatch.key is not None
+        share = len(state.values) / len(rows)
+        energy, prior = jax.value_and_grad(potential.shared)(position)
+        before = visited(potential, position, state.values[rows], rows)
+        factor = state.factor[rows]
+        after, chance = moved(potential, position, before, rows, factor, state.step, minibatch.key)
+        # Exactly one place of each row is left in this array, of which nothing else is read.
+        places = jnp.arange(len(rows), dtype=jnp.int32)
+        claims = state.claims.at[rows].set(places)
+        sound = jnp.all(jnp.isfinite(after.slope), axis=1) & jnp.isfinite(after.energy)
+        counts = (claims[rows] == places) & sound
+        table = state.table[rows]
+        change = share * (before.slope - table).sum(0)
+        kick = jnp.where(counts[:, None], after.slope - before.slope, 0.0).sum(0) / 2
+        estimate = Estimate(
+            energy + share * before.energy.sum(), prior + state.total + change + kick
+        )
+        total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
+        kept = state._replace(total=total, claims=claims)
+        return estimate, _recorded(kept, rows, counts, after, chance)
+
+
+def _recorded(
+    state: LatentState, rows: jax.Array, counts: jax.Array, after: Visited, chance: jax.Array
+) -> LatentState:
+    """Return the state with the rows as they are after their moves.
+
+    A row that is drawn twice counts once, and a row whose gradient is not finite not at all: it
+    keeps all that it had.
+    """
+    at = jnp.where(counts, rows, len(state.values))  # Others are written nowhere.
+    is_kept = state.wait <= 0
+    seen = jnp.where(is_kept, 1, 0)
+    visits = state.visits[rows] + seen
+    deviation = after.values - state.mean[rows]
+    share = seen / jnp.maximum(visits, 1)[:, None]
+    mean = state.mean[rows] + share * deviation
+    square = state.square[rows] + seen * deviation * (after.values - mean)
+    moves = state.moves + seen
+    rate = jnp.mean(chance) - state.acceptance
+    return state._replace(
+        values=state.values.at[at].set(after.latents, mode="drop"),
+        table=state.table.at[at].set(after.slope, mode="drop"),
+        wait=jnp.maximum(state.wait - 1, 0),
+        visits=state.visits.at[at].set(visits, mode="drop"),
+        mean=state.mean.at[at].set(mean, mode="drop"),
+        square=state.square.at[at].set(square, mode="drop"),
+        moves=moves,
+        acceptance=state.acceptance + seen * rate / jnp.maximum(moves, 1),
+    )

@@ -1,0 +1,79 @@
+"""Moves of the latents of some rows, corrected by Metropolis and Hastings."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.model.local import JointPotential
+
+
+class Visited(NamedTuple):
+    """Rows at one position of the shared parameters.
+
+    Attributes:
+        energy: u_i(z, a_i), (B,).
+        slope: its gradient in z, (B, d).
+        force: its gradient in a_i, (B, k).
+        latents: a_i, (B, k).
+        values: the values of the rows' sites, (B, w).
+    """
+
+    energy: jax.Array
+    slope: jax.Array
+    force: jax.Array
+    latents: jax.Array
+    values: jax.Array
+
+
+def visited(
+    potential: JointPotential, position: jax.Array, latents: jax.Array, rows: jax.Array
+) -> Visited:
+    """Return the densities of rows and their gradients."""
+    derivatives = jax.value_and_grad(potential.row, argnums=(0, 1), has_aux=True)
+    found = jax.vmap(partial(derivatives, position))(latents, rows)
+    (energy, values), (slope, force) = found
+    return Visited(energy, slope, force, latents, values)
+
+
+def moved(
+    potential: JointPotential,
+    position: jax.Array,
+    before: Visited,
+    rows: jax.Array,
+    factor: jax.Array,
+    step: jax.Array,
+    key: jax.Array,
+) -> tuple[Visited, jax.Array]:
+    """Return the rows after one move of each, and its acceptance probability, (B,).
+
+    The proposal of a row is a step of Langevin dynamics under its factor L,
+
+        a* = a - (e^2 / 2) L L' grad u(a) + e L x,    x ~ N(0, I),
+
+    which is accepted with the probability of Metropolis and Hastings (Roberts and Tweedie 1996).
+    This leaves p(a_i | z, y_i) as it is for every e and L. It asks for the row's own data only, so
+    that the factor N / B has no part in it. A proposal whose density or gradients are not finite is
+    refused.
+    """
+    key_noise, key_accept = random.split(key)
+    noise = random.normal(key_noise, before.latents.shape, before.latents.dtype)
+    drift = jnp.einsum("bij,bi->bj", factor, before.force)
+    jump = step * noise - step**2 / 2 * drift
+    latents = before.latents + jnp.einsum("bij,bj->bi", factor, jump)
+    after = visited(potential, position, latents, rows)
+    back = jnp.einsum("bij,bi->bj", factor, after.force)
+    there = jnp.sum(noise**2, axis=1) / 2
+    again = jnp.sum((jump - step**2 / 2 * back) ** 2, axis=1) / (2 * step**2)
+    log_ratio = before.energy - after.energy + there - again
+    sound = jnp.isfinite(log_ratio) & jnp.all(jnp.isfinite(after.slope), axis=1)
+    chance = jnp.where(sound, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
+    uniform = random.uniform(key_accept, chance.shape, chance.dtype, minval=0.0, maxval=1.0)
+    accepted = uniform < chance
+
+    def chosen(new: jax.Array, old: jax.Array) -> jax.Array:
+        return jnp.where(accepted.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+    return jax.tree.map(chosen, after, before), chance

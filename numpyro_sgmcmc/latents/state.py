@@ -1,0 +1,86 @@
+"""What a chain keeps of the latents of all rows."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.model.local import JointPotential
+
+ROWS_AT_ONCE = 4_096
+"""Rows that a pass over all rows takes together."""
+
+
+class LatentState(NamedTuple):
+    """The latents of all rows, and what their moves and the gradient need.
+
+    Attributes:
+        values: unconstrained latents, (N, k).
+        table: gradient in z of each row's u_i when it was last visited, (N, d).
+        total: the sum of the table over rows, (d,).
+        factor: L of each row, with L L' about the covariance of its latents given z, (N, k, k).
+        step: the step size of the moves in units of L, ().
+        claims: the place in the last minibatch from which each row was moved, (N,), int32.
+        wait: transitions until moments are kept, (), int32.
+        visits: moves of each row since then, (N,), int32.
+        mean: mean of a row's values over its visits, (N, w).
+        square: sum of their squared deviations from the mean, (N, w).
+        moves: transitions since then, (), int32.
+        acceptance: mean acceptance probability of the moves since then, ().
+    """
+
+    values: jax.Array
+    table: jax.Array
+    total: jax.Array
+    factor: jax.Array
+    step: jax.Array
+    claims: jax.Array
+    wait: jax.Array
+    visits: jax.Array
+    mean: jax.Array
+    square: jax.Array
+    moves: jax.Array
+    acceptance: jax.Array
+
+
+def first_state(
+    potential: JointPotential,
+    position: jax.Array,
+    values: jax.Array,
+    factor: jax.Array,
+    step: jax.Array,
+) -> LatentState:
+    """Return the state of a chain at `position`, with these latents, before any move."""
+    table = row_gradients(potential, position, values)
+    size, width = len(values), potential.structure.local.width
+    zero = jnp.zeros((), jnp.int32)
+    moments = jnp.zeros((size, width), values.dtype)
+    return LatentState(
+        values=values,
+        table=table,
+        total=table.sum(0),
+        factor=factor,
+        step=step,
+        claims=jnp.zeros(size, jnp.int32),
+        wait=zero,
+        visits=jnp.zeros(size, jnp.int32),
+        mean=moments,
+        square=moments,
+        moves=zero,
+        acceptance=jnp.zeros((), values.dtype),
+    )
+
+
+def row_gradients(potential: JointPotential, position: jax.Array, values: jax.Array) -> jax.Array:
+    """Return the gradient in z of u_i(z, a_i) for all rows, (N, d)."""
+
+    def of_row(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return jax.grad(potential.row, has_aux=True)(position, *inputs)[0]
+
+    inputs = values, jnp.arange(len(values))
+    return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
+
+
+def is_latent(state: Any) -> bool:
+    """Return whether the state of a gradient estimator holds latents of rows."""
+    return isinstance(state, LatentState)

@@ -1,0 +1,53 @@
+"""A check that the rows of a model depend on each other through shared parameters only."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.model.local.density import JointPotential
+
+TRIALS = 4
+"""Pairs of rows, with random values, that are compared."""
+
+
+def check_rows(potential: JointPotential, key: jax.Array) -> None:
+    """Raise an error if rows depend on each other's latents, or shared sites on those of rows.
+
+    A minibatch could not be right then. Densities of pairs of rows are compared with the sum of the
+    densities of single rows, at random values.
+
+    Raises:
+        ValueError: if they differ by more than rounding, or shared sites depend on a row.
+    """
+    structure = potential.structure
+    local = structure.local
+
+    @jax.jit
+    def trial(key: jax.Array) -> tuple[jax.Array, jax.Array]:
+        key_position, key_latents, key_rows = jax.random.split(key, 3)
+        position = jax.random.uniform(key_position, (structure.dimension,), minval=-1.0)
+        latents = jax.random.uniform(key_latents, (2, local.dimension), minval=-1.0)
+        rows = jax.random.choice(key_rows, local.rows, (2,), replace=False)
+        single = jax.vmap(lambda a, i: potential._sums(position, a, i)[:2])(latents, rows)
+        return single[0], jnp.stack([single[1].sum(), -potential.rows(position, latents, rows)])
+
+    outside, inside = (np.asarray(x) for x in jax.vmap(trial)(jax.random.split(key, TRIALS)))
+    named = f"{', '.join(map(repr, local.names))} in the subsampled plate {local.plate!r}"
+    if not _are_equal(outside[:, 0], outside[:, 1]):
+        raise ValueError(
+            "Expected sites outside the subsampled plate that do not depend on its rows; got a"
+            f" density outside that depends on {named}. Move that site or factor into the plate."
+        )
+    if not _are_equal(inside[:, 0], inside[:, 1]):
+        raise ValueError(
+            "Expected rows that are independent of each other given the shared parameters; got a"
+            f" row whose density depends on another row's latents, of {named}. Draw them in a"
+            " whole plate (no `subsample_size`), or make a row of what depends on each other."
+        )
+
+
+def _are_equal(some: np.ndarray, others: np.ndarray) -> bool:
+    both = np.isfinite(some) & np.isfinite(others)
+    size = np.maximum(np.abs(some), np.abs(others)) + 1.0
+    rounding = 1_000 * np.finfo(some.dtype).eps
+    return bool(np.all(np.abs(some - others)[both] <= rounding * size[both]))

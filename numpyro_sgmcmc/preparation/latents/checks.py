@@ -1,0 +1,87 @@
+"""Options that have no meaning, or are not supported, for models with latents of rows."""
+
+import numpy as np
+
+from numpyro_sgmcmc.checks import warn_user
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
+
+MOST_BYTES = 2**32
+"""Largest memory of the latents of one chain and what belongs to them."""
+
+MANY_TRANSITIONS = 2_000
+"""Transitions from one visit of a row to the next from which on larger minibatches are advised."""
+
+
+def check_options(options: Options, structure: Structure) -> None:
+    """Raise an error for options that do not go with latents of rows.
+
+    Raises:
+        TypeError: for a gradient estimator, a preconditioner that follows the walker, stale
+            gradients, a noise correction, or minibatches that depend on each other.
+        ValueError: for a temperature other than 1, more than 300 shared parameters, or more latents
+            than memory is allowed for.
+    """
+    local = structure.local
+    assert local is not None
+    named = f"latents of rows ({', '.join(map(repr, local.names))} in plate {local.plate!r})"
+    if options.gradient is not None:
+        raise TypeError(
+            f"Expected `gradient=None` for a model with {named}; got"
+            f" {type(options.gradient).__name__}, an estimator for shared parameters alone. The"
+            " gradient at the latents of all rows is kept in a table instead: leave `gradient` out,"
+            " and use SGHMCSplit, SGHMC or SGLD."
+        )
+    if options.staleness is not None:
+        raise TypeError(
+            f"Expected fresh gradients for a model with {named}; got stale ones, whose latents"
+            " would have moved on. Use the kernel itself, without StaleGradient or AsyncMCMC."
+        )
+    if options.noise_correction:
+        raise TypeError(
+            f"Expected no noise correction for a model with {named}; got"
+            f" {options.noise_correction!r}. The table leaves little noise: leave it out."
+        )
+    preconditioner = options.preconditioner
+    if preconditioner is not None and not preconditioner.is_constant:
+        raise TypeError(
+            f"Expected a constant preconditioner for a model with {named}; got"
+            f" {type(preconditioner).__name__}. Leave `preconditioner` out, or use Diagonal(scale)"
+            " or Dense(factor)."
+        )
+    if not options.minibatch.is_independent:
+        raise TypeError(
+            f"Expected independent minibatches for a model with {named}; got"
+            f" {type(options.minibatch).__name__}. Within an epoch the rows that come next are"
+            " those whose gradients in the table are the oldest, which makes the estimate biased:"
+            " leave `minibatch` out, or use UniformMinibatch()."
+        )
+    if options.temperature != 1:
+        raise ValueError(
+            f"Expected `temperature=1` for a model with {named}; got {options.temperature}. For a"
+            " point estimate use SVI (`numpyro.infer.SVI`) with `AutoDelta`."
+        )
+    if structure.dimension > DENSE_DIMENSION:
+        raise ValueError(
+            f"Expected at most {DENSE_DIMENSION} shared parameters in a model with {named}; got"
+            f" {structure.dimension}. Draw the latents in a whole plate and index them with the"
+            " minibatch, or use SVI (`numpyro.infer.SVI`)."
+        )
+    each = structure.dimension + local.dimension * (1 + local.dimension) + 2 * local.width + 1
+    size = local.rows * each * np.dtype(np.float32).itemsize
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"Expected latents of rows that take at most {MOST_BYTES / 2**30:.0f} GiB of memory"
+            f" for each chain; got {local.rows:,} rows x {each:,} numbers = {size / 2**30:.3g} GiB."
+            " Use fewer rows, fewer latents of each row, or fewer shared parameters."
+        )
+    plate = structure.plates[local.plate]
+    transitions = plate.size / plate.subsample_size
+    if transitions > MANY_TRANSITIONS:
+        warn_user(
+            f"A minibatch of {plate.subsample_size:,} of {plate.size:,} rows moves the latents of a"
+            f" row once in {transitions:,.0f} transitions, so that an independent draw takes many"
+            " times as many. Use larger minibatches: what a transition costs besides its rows is"
+            " then shared by more of them."
+        )

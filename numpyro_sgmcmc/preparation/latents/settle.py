@@ -1,0 +1,128 @@
+"""Settling: walkers go from several starts to the posterior by sweeps."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents import first_state
+from numpyro_sgmcmc.model.local import JointPotential, check_rows
+from numpyro_sgmcmc.preparation.latents.noise import Walkers
+from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.params import flatten_params
+from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.start import proposal
+from numpyro_sgmcmc.preparation.target import Target, View
+
+WALKERS = 4
+"""Walkers that settle and measure; each keeps the latents of all rows."""
+
+SWEEPS = 40
+"""Sweeps of each walker: a search for the mode of each row, and d Hessian products."""
+
+KEPT = 5
+"""The last sweeps, whose Hessians are the curvature at typical points."""
+
+TRIES = 20
+"""Starts that are tried until the first sweep is finite."""
+
+
+def check_independence(target: Target) -> None:
+    """Raise an error if rows depend on each other, given the shared parameters.
+
+    Raises:
+        ValueError: if they do.
+    """
+    view = View(target.structure, target.minibatch, target.args, target.kwargs)
+    check_rows(potential_of(view), jax.random.key(0))
+
+
+def settled(
+    target: Target, key: jax.Array, options: Options, request: Request
+) -> tuple[Walkers, jax.Array]:
+    """Return walkers after their sweeps, and Hessians in z at their last points, (m, d, d).
+
+    Raises:
+        ValueError: if no start is finite.
+    """
+    ended, hessians = [], []
+    for key_walker in random.keys_of(key, WALKERS):
+        key_start, *keys = random.keys_of(key_walker, SWEEPS + 1)
+        walker = _started(target, key_start, options, request)
+        for number, key_sweep in enumerate(keys):
+            walker = target.run(sweep, key_sweep, walker)
+            if number >= SWEEPS - KEPT:
+                hessians.append(walker.hessian)
+        ended.append(walker)
+    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended)
+    finite = np.asarray(together.is_finite)
+    if not finite.all():
+        raise ValueError(
+            f"Expected walkers that settle where the joint density of shared parameters and latents"
+            f" of rows is finite; got {int((~finite).sum())} of {WALKERS} that do not. Pass"
+            " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
+            " the data for extreme values."
+        )
+    return target.run(_walkers, together, optimise=False), jnp.stack(hessians)
+
+
+def potential_of(view: View) -> JointPotential:
+    """Return the joint potential of a model with latents of rows."""
+    found = view.potential
+    assert isinstance(found, JointPotential)
+    return found
+
+
+def _started(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
+    """Return a walker at a start whose first sweep is finite.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    local = target.structure.local
+    assert local is not None
+    for key_try in random.keys_of(key, TRIES):
+        key_start, key_sweep = random.keys_of(key_try, 2)
+        if request.init_params is not None:
+            first = request.init_params
+            if not request.is_single:
+                first = jax.tree.map(lambda x: x[0], first)
+            position = flatten_params(target.structure, first, "init_params")
+        else:
+            strategy = options.init_strategy
+            draw = partial(_start, strategy)
+            position = target.run(draw, key_start, name=(_start, strategy), optimise=False)
+        size, dimension, dtype = local.rows, local.dimension, position.dtype
+        walker = Swept(
+            position=position,
+            values=jnp.zeros((size, dimension), dtype),
+            factor=jnp.zeros((size, dimension, dimension), dtype),
+            step=jnp.ones((), dtype),
+            energy=jnp.zeros((), dtype),
+            hessian=jnp.zeros((len(position), len(position)), dtype),
+            is_finite=jnp.zeros((), bool),
+        )
+        walker = target.run(sweep, key_sweep, walker)
+        if bool(walker.is_finite):
+            return walker
+    raise ValueError(
+        f"Expected a finite joint density of shared parameters and latents of rows at a start; got"
+        f" none in {TRIES} tries. Pass `init_params` of the shared sites or an `init_strategy`"
+        " inside the support, and check the data for NaN and extreme values."
+    )
+
+
+def _start(strategy, view: View, key: jax.Array) -> jax.Array:
+    return proposal(view, strategy, key)
+
+
+def _walkers(view: View, ended: Swept) -> Walkers:
+    state = partial(first_state, potential_of(view))
+
+    def one(walker: Swept):
+        return state(walker.position, walker.values, walker.factor, walker.step)
+
+    return Walkers(ended.position, jax.lax.map(one, ended))

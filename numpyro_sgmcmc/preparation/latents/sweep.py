@@ -1,0 +1,151 @@
+"""A sweep of an approximate Gibbs sampler: rows given shared parameters, and the reverse."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents import laplace_rows
+from numpyro_sgmcmc.latents.moves import moved, visited
+from numpyro_sgmcmc.model.local import JointPotential
+from numpyro_sgmcmc.preparation.axes import principal_axes
+from numpyro_sgmcmc.preparation.target import View
+from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS, LONGEST_STEP, ROWS_AT_ONCE
+
+ACCEPTED = 0.7
+"""Acceptance probability of the rows' moves to which their step size is adapted: near the best for
+a few latents of a row (0.574 for very many, Roberts and Rosenthal 1998)."""
+
+STEP_SIZES = 0.05, 1.5
+"""Smallest and largest step size of the rows' moves. A move with 1.41 under the exact covariance of
+a Gaussian proposes an independent draw."""
+
+HALVINGS = 12
+"""How often a step of the shared parameters is halved that does not reduce the potential."""
+
+
+class Swept(NamedTuple):
+    """A walker after a sweep.
+
+    Attributes:
+        position: shared parameters, (d,).
+        values: latents of all rows, (N, k).
+        factor: of the rows' proposals, (N, k, k).
+        step: of the rows' moves, ().
+        energy: U(z, a), ().
+        hessian: of U(., a) before the step of the shared parameters, (d, d).
+        is_finite: whether the potential and its derivatives were finite.
+    """
+
+    position: jax.Array
+    values: jax.Array
+    factor: jax.Array
+    step: jax.Array
+    energy: jax.Array
+    hessian: jax.Array
+    is_finite: jax.Array
+
+
+def sweep(view: View, key: jax.Array, walker: Swept) -> Swept:
+    """Return the walker after a draw of all latents, and one of the shared parameters given them.
+
+    A row's latents are drawn from their Laplace approximation, and moved once by the corrected move
+    of the run. The shared parameters take a damped Newton step on the joint potential, and get the
+    noise of its Gaussian approximation, so that for a quadratic potential they are drawn exactly.
+    """
+    key_rows, key_move, key_noise = random.split(key, 3)
+    potential = view.potential
+    assert isinstance(potential, JointPotential)
+    position, rows = walker.position, jnp.arange(len(walker.values))
+    found = laplace_rows(potential, position, walker.values)
+    noise = random.normal(key_rows, found.latents.shape, found.latents.dtype)
+    drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
+    before = visited(potential, position, drawn, rows)
+    usable = jnp.isfinite(before.energy)[:, None]
+    before = visited(potential, position, jnp.where(usable, drawn, found.latents), rows)
+    given = before, rows, found.factor, walker.step
+    after, chance = moved(potential, position, *given, key_move)
+    step = jnp.clip(walker.step * jnp.exp(jnp.mean(chance) - ACCEPTED), *STEP_SIZES)
+    moved_to, energy, hessian, is_finite = _drawn(potential, key_noise, position, after.latents)
+    return Swept(moved_to, after.latents, found.factor, step, energy, hessian, is_finite)
+
+
+def _drawn(
+    potential: JointPotential, key: jax.Array, position: jax.Array, values: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+    """Return shared parameters given latents, U and its Hessian, and whether these were finite."""
+    energy, gradient, hessian = second_order(potential, position, values)
+    is_finite = (
+        jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
+    )
+    axes = principal_axes(jnp.where(is_finite, hessian, jnp.eye(len(position))))
+    root = axes.root(jnp.abs(axes.curvatures))
+    along = root.T @ jnp.where(is_finite, gradient, 0.0)
+    along = along / jnp.maximum(1.0, jnp.linalg.norm(along) / LONGEST_STEP)
+    step = root @ along
+    # An increase of U smaller than its rounding error does not count as one.
+    slack = 100 * jnp.finfo(energy.dtype).eps * jnp.abs(energy)
+
+    def is_worse(carry: tuple) -> jax.Array:
+        _, tried, count = carry
+        better = jnp.isfinite(tried) & (tried <= energy + slack)
+        return ~better & (count < HALVINGS)
+
+    def halve(carry: tuple) -> tuple:
+        share, _, count = carry
+        return share / 2, _energy(potential, position - share / 2 * step, values), count + 1
+
+    first = jnp.ones((), energy.dtype), _energy(potential, position - step, values), 0
+    share, _, count = jax.lax.while_loop(is_worse, halve, first)
+    share = jnp.where(count < HALVINGS, share, 0.0)
+    centre = position - share * step
+    noisy = centre + root @ random.normal(key, centre.shape, centre.dtype)
+    usable = jnp.isfinite(_energy(potential, noisy, values))
+    return jnp.where(usable, noisy, centre), energy, hessian, is_finite
+
+
+def _energy(potential: JointPotential, position: jax.Array, values: jax.Array) -> jax.Array:
+    """Return U(z, a) of all rows."""
+
+    def of_row(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return potential.row(position, *inputs)[0]
+
+    inputs = values, jnp.arange(len(values))
+    found = jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
+    return potential.shared(position) + found.sum()
+
+
+def second_order(
+    potential: JointPotential, position: jax.Array, values: jax.Array
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return U(z, a) of all rows, its gradient and its Hessian in z, in blocks of rows."""
+    size = len(values)
+    block = min(ROWS_AT_ONCE, size)
+    count = -(-size // block)
+    basis = jnp.eye(len(position), dtype=position.dtype)
+
+    def of_block(first: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        numbers = first + jnp.arange(block)
+        rows = jnp.minimum(numbers, size - 1)
+        latents, weight = values[rows], (numbers < size).astype(position.dtype)
+
+        def energy(position: jax.Array) -> jax.Array:
+            found = jax.vmap(lambda a, i: potential.row(position, a, i)[0])(latents, rows)
+            return jnp.sum(jnp.where(weight > 0, found, 0.0))
+
+        return _derivatives(energy, position, basis)
+
+    def add(number: jax.Array, total: tuple) -> tuple:
+        return jax.tree.map(jnp.add, total, of_block(number * block))
+
+    return jax.lax.fori_loop(0, count, add, _derivatives(potential.shared, position, basis))
+
+
+def _derivatives(
+    energy: Callable[[jax.Array], jax.Array], position: jax.Array, basis: jax.Array
+) -> tuple:
+    (value, gradient), push = jax.linearize(jax.value_and_grad(energy), position)
+    columns = jax.lax.map(lambda v: push(v)[1], basis, batch_size=HESSIAN_COLUMNS)
+    return value, gradient, (columns + columns.T) / 2

@@ -1,0 +1,62 @@
+"""Moments of the latents of rows, which a run keeps in place of their draws."""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.latents import LatentState
+from numpyro_sgmcmc.running import Run
+
+
+def latents_of(run: Run) -> LatentState:
+    """Return the latents of rows of a run's chains, with a leading axis."""
+    state = run.state.gradient
+    return state if run.is_vectorised else jax.tree.map(lambda leaf: leaf[None], state)
+
+
+def moments(run: Run) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]]]:
+    """Return means and standard deviations of each chain by site, and names of dimensions.
+
+    They are over the visits of a row after the warm-up: NaN for a row without a visit, and a
+    standard deviation also for a row with one.
+    """
+    structure = run.structure
+    local, state = structure.local, latents_of(run)
+    assert local is not None
+    visits = np.asarray(state.visits)[..., None]
+    mean = np.where(visits > 0, np.asarray(state.mean), np.nan)
+    variance = np.asarray(state.square) / np.maximum(visits - 1, 1)
+    sd = np.where(visits > 1, np.sqrt(variance), np.nan)
+    arrays: dict[str, np.ndarray] = {}
+    dims: dict[str, list[str | None]] = {}
+    for name, values in local.split(mean).items():
+        arrays[name], arrays[f"{name}_sd"] = values, local.split(sd)[name]
+        dims[name] = dims[f"{name}_sd"] = ["chain", *rows_first(structure, name)]
+    arrays |= {"visits": np.asarray(state.visits), "acceptance": np.asarray(state.acceptance)}
+    dims |= {"visits": ["chain", local.plate], "acceptance": ["chain"]}
+    return arrays, dims
+
+
+def rows_first(structure: Any, name: str) -> list[str | None]:
+    """Return the names of the dimensions of a site's values with the plate's axis in front."""
+    local = structure.local
+    (site,) = (site for site in local.sites if site.name == name)
+    known = list(structure.dims.get(name, [])) or [None] * (len(site.shape) + 1)
+    return [local.plate, *known[: site.axis], *known[site.axis + 1 :]]
+
+
+def check_groups(run: Run, log_likelihood: bool, posterior_predictive: bool) -> None:
+    """Raise an error for groups that would need draws of the latents of all rows.
+
+    Raises:
+        ValueError: if one of them is asked for and the model has latents of rows.
+    """
+    if run.structure.local is None or not (log_likelihood or posterior_predictive):
+        return
+    asked = "log_likelihood" if log_likelihood else "posterior_predictive"
+    raise ValueError(
+        f"Expected `{asked}=False` for a model with latents of rows, whose draws are not kept; got"
+        f" True. Draw the latents of the rows that you need with `local_posterior(mcmc, rows)`, and"
+        " condition `numpyro.infer.Predictive` or `numpyro.infer.log_likelihood` on them."
+    )

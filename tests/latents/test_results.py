@@ -1,0 +1,105 @@
+"""Results of a run with latents of rows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpyro.infer import MCMC
+
+import numpyro_sgmcmc as sg
+from tests.driving.problem import assert_identical
+from tests.latents.problem import Y, binomial, gaussian, posterior
+
+DATA = jnp.asarray(Y, jnp.float32)
+
+
+def mcmc_of(**options):
+    settings = {"num_warmup": 100, "num_samples": 4_000, "num_chains": 4} | options
+    kernel = sg.SGHMCSplit(gaussian, 0.1, friction=3.0, num_steps=40)
+    return MCMC(kernel, chain_method="vectorized", progress_bar=False, **settings)
+
+
+@pytest.fixture(scope="module")
+def run():
+    mcmc = mcmc_of()
+    mcmc.run(jax.random.key(2), DATA)
+    return mcmc
+
+
+def test_moments_of_rows(run):
+    """16,000 draws, each worth about one; 5 standard errors: false-failure rate 6e-7 a number."""
+    exact, data = posterior(), sg.to_inference_data(run, verdict=False)
+    latents = data["latents"]
+    assert latents["a"].dims == latents["a_sd"].dims == ("chain", "rows")
+    assert latents["acceptance"].dims == ("chain",) and (latents["acceptance"] > 0.5).all()
+    # A row is visited 13 times in a draw; neighbouring visits depend on each other.
+    visits = np.asarray(latents["visits"])
+    assert (np.abs(visits - 160_000 / 3 * 11 / 12) < 8_000).all()
+    sd = np.sqrt(np.diag(exact.covariance)[1:])
+    error = 5 * sd / np.sqrt(8_000)
+    assert (np.abs(latents["a"].mean("chain") - exact.mean[1:]) < error).all()
+    assert (np.abs(latents["a_sd"].mean("chain") - sd) < error).all()
+
+
+def test_draws_of_chosen_rows(run):
+    """1,600 draws, of which a quarter count at least; 5 standard errors."""
+    exact = posterior()
+    found = sg.local_posterior(run, [4, 1], draws=400)
+    assert found["a"].dims == ("chain", "draw", "rows") and found["a"].shape == (4, 400, 2)
+    assert found["rows"].values.tolist() == [4, 1]
+    places = np.array([5, 2])
+    error = 5 * np.sqrt(np.diag(exact.covariance)[places] / 400)
+    mean = np.asarray(found["a"].mean(["chain", "draw"]))
+    assert (np.abs(mean - exact.mean[places]) < error).all()
+    # With the shared parameters of the same draws they have the joint covariance.
+    theta = np.asarray(run.get_samples(True)["theta"])[:, found["draw"].values, 0]
+    joint = np.cov(np.stack([theta.ravel(), np.asarray(found["a"])[..., 0].ravel()]))
+    wanted = exact.covariance[np.ix_([0, 5], [0, 5])]
+    scale = np.sqrt(np.outer(np.diag(wanted), np.diag(wanted)))
+    assert (np.abs(joint - wanted) < 5 * np.sqrt(2 / 400) * scale).all()
+
+
+def test_same_rows_each_time_and_all_rows(run):
+    one, two = (sg.local_posterior(run, 3, draws=2) for _ in range(2))
+    assert one.equals(two) and one.sizes["rows"] == 3
+    assert sg.local_posterior(run, None, draws=2).sizes["rows"] == len(Y)
+
+
+@pytest.mark.parametrize("group", ["log_likelihood", "posterior_predictive"])
+def test_groups_that_need_all_latents_are_refused(run, group):
+    with pytest.raises(ValueError, match=r"Draw the latents .* `local_posterior"):
+        sg.to_inference_data(run, **{group: True})
+
+
+def test_rows_that_there_are_not(run):
+    with pytest.raises(ValueError, match="Expected `rows` between 0 and 5"):
+        sg.local_posterior(run, [6])
+
+
+def test_a_model_without_latents_of_rows(run):
+    mcmc = MCMC(sg.SGLD(binomial, 1e-4), num_warmup=1, num_samples=2, progress_bar=False)
+    mcmc.run(jax.random.key(0), jnp.array([1, 2, 3]))
+    with pytest.raises(ValueError, match="Expected a model with latent sites in a subsampled"):
+        sg.local_posterior(mcmc, [0])
+
+
+def test_the_driver_and_a_resumed_folder_give_the_same_bits(tmp_path):
+    short, *both = (mcmc_of(num_warmup=5, num_samples=n, num_chains=2) for n in (15, 30, 30))
+    own, driven = both
+    own.run(jax.random.key(1), DATA)
+    sg.run(short, jax.random.key(1), DATA, folder=tmp_path)
+    sg.run(driven, jax.random.key(1), DATA, folder=tmp_path)
+    assert_identical(own, driven)
+
+
+def test_other_data_are_refused(run):
+    """By the kernel of the run in words, and by another kernel with draws that are no numbers."""
+    run.post_warmup_state = run.last_state
+    with pytest.raises(ValueError, match="Start a new run"):
+        run.run(jax.random.key(1), DATA[:5])
+    run.post_warmup_state = None
+    other = mcmc_of(num_samples=3)
+    other.post_warmup_state = run.last_state
+    other.run(jax.random.key(1), DATA[:5])
+    assert np.asarray(other.get_extra_fields()["diverging"]).all()
+    assert np.isnan(np.asarray(other.get_samples()["theta"])).all()

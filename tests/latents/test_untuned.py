@@ -1,0 +1,66 @@
+"""`SGHMCSplit(model)` as it is, against quadrature."""
+
+import jax
+import numpy as np
+import numpyro.diagnostics
+import pytest
+from numpyro.infer import MCMC
+
+import numpyro_sgmcmc as sg
+from tests.latents.problem import binomial
+from tests.latents.quadrature import moments
+
+TRIALS, MOST = 5, 0.05
+"""Trials of a row, and what the warm-up allows a standard deviation to be off."""
+
+
+def data(rows, spread, seed=0):
+    rng = np.random.default_rng(seed)
+    effect = 0.6 + spread * rng.standard_normal(rows)
+    return rng.binomial(TRIALS, 1 / (1 + np.exp(-effect))).astype(np.float32)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rows", "batch", "spread"), [(400, 40, 0.7), (1_000, 50, 0.5)])
+def test_moments(rows, batch, spread):
+    """Means within 5 standard errors and .05 sd; sds within 5 standard errors and 5 %."""
+    y = data(rows, spread)
+    kernel = sg.SGHMCSplit(binomial)
+    mcmc = MCMC(
+        kernel,
+        num_warmup=300,
+        num_samples=1_000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(1), y, batch)
+    exact = moments(y, TRIALS)
+    for name, draws in mcmc.get_samples(group_by_chain=True).items():
+        draws = np.asarray(draws, np.float64)
+        ess = float(numpyro.diagnostics.effective_sample_size(draws))
+        assert ess > 400 and numpyro.diagnostics.split_gelman_rubin(draws) < 1.02, (name, ess)
+        mean, sd = exact[name]
+        assert abs(draws.mean() - mean) < (5 / np.sqrt(ess) + MOST) * sd, name
+        assert abs(draws.std() / sd - 1) < 5 / np.sqrt(ess) + MOST, name
+    found = sg.diagnose(mcmc)
+    assert "Not calibrated" not in found.sentence, found.sentence
+
+
+@pytest.mark.slow
+def test_a_spread_near_zero_is_right_or_not_called_calibrated():
+    """Rows without any spread: the posterior of tau has its mode at 0."""
+    y = data(300, 0.0, seed=3)
+    mcmc = MCMC(
+        sg.SGHMCSplit(binomial),
+        num_warmup=300,
+        num_samples=1_000,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(1), y, 30)
+    found, (mean, sd) = sg.diagnose(mcmc), moments(y, TRIALS)["tau"]
+    draws = np.asarray(mcmc.get_samples()["tau"], np.float64)
+    is_right = abs(draws.mean() - mean) < 0.2 * sd and abs(draws.std() / sd - 1) < 0.15
+    assert is_right or not found.calibrated, (found.sentence, draws.mean(), mean, draws.std(), sd)
