@@ -64,7 +64,16 @@ def test_kernel_with_known_gradient_noise(name):
     check_distribution(name, STEP_SIZES[KERNELS[name].dynamics])
 
 
-def check_distribution(name, step_sizes, burn_in=300, draws=300):
+@pytest.mark.parametrize(
+    "name",
+    briefly(["SGLDFP", "SGHMCSplit", "SGHMC", "RichardsonRomberg(SGHMCSplit)"], ["SGHMCSplit"]),
+)
+def test_covariances_with_binomial_increments(name):
+    """They are those of normal increments."""
+    check_distribution(name, STEP_SIZES[KERNELS[name].dynamics], increments="binomial")
+
+
+def check_distribution(name, step_sizes, burn_in=300, draws=300, **options):
     """Check the distribution of one run at each step size in turn."""
     entry = KERNELS[name]
     exact = linear.posterior(*LOCATION)
@@ -74,7 +83,7 @@ def check_distribution(name, step_sizes, burn_in=300, draws=300):
     length = burn_in + draws
     schedule = lambda i: jnp.asarray(step_sizes)[jnp.minimum(i // length, len(step_sizes) - 1)]  # noqa: E731
     with np.errstate(all="raise"):
-        kernel = make(name, BATCHED, schedule, friction=FRICTION, anchor=given)
+        kernel = make(name, BATCHED, schedule, friction=FRICTION, anchor=given, **options)
     fields = ("z_coarse", "z", "z_halfway") if entry.pair else ("z",)
     start = around(exact.mode, np.linalg.inv(exact.hessian), CHAINS)
     walkers = simulate(
