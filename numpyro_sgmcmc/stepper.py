@@ -43,6 +43,8 @@ class Stepper:
     def increment(self, key: jax.Array, position: jax.Array, step_size: jax.Array) -> jax.Array:
         """Return a Brownian increment at this temperature: a draw of N(0, T h I).
 
+        Its shape is that of the position, (d,), or (k, d) if the dynamics need k increments a step.
+
         Binomial increments have the moments of this distribution up to the third; their kurtosis is
         2.875 instead of 3. A step adds fourth cumulants of order h^2 to the distribution, and a
         unit of time takes 1 / h steps. On a Gaussian every covariance is exactly that of normal
@@ -55,7 +57,9 @@ class Stepper:
         """
         kind = self.increments or self._default_increments(position.size)
         draw = {"normal": random.normal, "binomial": random.binomial}[kind]
-        noise = draw(key, position.shape, position.dtype)
+        count = self.transition.dynamics.increments_per_step
+        shape = position.shape if count == 1 else (count, *position.shape)
+        noise = draw(key, shape, position.dtype)
         return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
 
     def _default_increments(self, dimension: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
@@ -48,6 +48,8 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_drift}),
     ("SGHMCSplit", {(Splitting, "step"): bug.whole_first_damp}),
     ("SGHMCSplit", {(Splitting, "step"): bug.whole_second_damp}),
+    ("UBU", {(ExactFriction, "step"): bug.independent_noises}),
+    ("UBU", {(ExactFriction, "step"): bug.one_noise_for_both}),
     ("SGHMC", {(Hamiltonian, "step"): bug.damping_with_friction_squared}),
     ("SGHMC", {(Hamiltonian, "step"): bug.noise_proportional_to_friction}),
     ("SGHMC", {(Hamiltonian, "step"): bug.old_momentum_moves}),

@@ -18,7 +18,7 @@ preconditioner, z = S y, and p belongs to y.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, solve_discrete_lyapunov
+from scipy.linalg import block_diag, expm, solve_discrete_lyapunov
 
 from tests.oracles.linear import Noise
 
@@ -68,7 +68,33 @@ def splitting(h: float, s: np.ndarray, friction: float) -> Recursion:
     return Recursion(free, -h * load @ s.T, np.sqrt(2 * friction) * load, look)
 
 
-DYNAMICS = {"langevin": langevin, "hamiltonian": hamiltonian, "splitting": splitting}
+def exact_friction(h: float, s: np.ndarray, friction: float) -> Recursion:
+    """Kick h, then the exact transition of dz = S p dt, dp = -D p dt + sqrt(2 D) dW.
+
+    In units of h for time and for y = S^-1 z it is exp(G) with noise sqrt(2 D) C dW. C C' follows
+    from the exponential of a matrix of twice the size (Van Loan 1978), and C is the root that
+    gives the momentum the first increment only.
+    """
+    eye = np.eye(len(s))
+    drift = np.array([[0.0, 1.0], [0.0, -friction * h]])
+    power = np.diag([0.0, 1.0])
+    both = expm(np.block([[-drift, power], [0 * drift, drift.T]]))
+    flight = both[2:, 2:].T
+    root = np.linalg.cholesky((flight @ both[:2, 2:])[::-1, ::-1])[::-1]
+    units = np.diag([h, 1.0])
+    flight, root = units @ flight @ np.linalg.inv(units), np.sqrt(2 * friction) * units @ root
+    in_z = block_diag(s, eye)
+    free = in_z @ np.kron(flight, eye) @ np.linalg.inv(in_z)
+    kick = -h * free[:, len(s) :] @ s.T
+    return Recursion(free, kick, in_z @ np.kron(root, eye), np.hstack([eye, 0 * eye]))
+
+
+DYNAMICS = {
+    "langevin": langevin,
+    "hamiltonian": hamiltonian,
+    "splitting": splitting,
+    "exact friction": exact_friction,
+}
 
 
 def stationary_covariance(
