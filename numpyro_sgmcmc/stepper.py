@@ -56,10 +56,12 @@ class Stepper:
         because all walkers share the fourth cumulant of one path.
         """
         kind = self.increments or self._default_increments(position.size)
-        draw = {"normal": random.normal, "binomial": random.binomial}[kind]
         count = self.transition.dynamics.increments_per_step
         shape = position.shape if count == 1 else (count, *position.shape)
-        noise = draw(key, shape, position.dtype)
+        if kind == "binomial":
+            noise = random.binomial(key, shape, position.dtype)
+        else:
+            noise = random.normal(key, shape, position.dtype, is_kept=count > 1)
         return sqrt(self.temperature) * jnp.sqrt(step_size) * noise
 
     def _default_increments(self, dimension: int) -> str:

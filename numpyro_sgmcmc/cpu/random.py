@@ -77,10 +77,16 @@ def uniform(
     return _in_two_trips(key, shape, lambda words: _within(words, minval, maxval))
 
 
-def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Return standard normal numbers as `jax.random.normal` does; bits are equal before fusion."""
+def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any, is_kept: bool = False) -> jax.Array:
+    """Return standard normal numbers as `jax.random.normal` does; bits are equal before fusion.
+
+    With `is_kept` they are never left to fusion, which would compute numbers that several arrays
+    are made of once for each of these.
+    """
     if dtype != jnp.float32 or not _is_written_out(key, shape):
         return jax.random.normal(key, shape, dtype)
+    if is_kept:
+        return _in_two_trips(key, shape, _normal)
     fused = lambda key: _normal(_words(key, _places(shape)))  # noqa: E731
     if prod(shape) >= MANY_NUMBERS:
         return fused(key)

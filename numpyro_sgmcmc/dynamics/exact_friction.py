@@ -15,8 +15,8 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
     underdamped_relaxation,
 )
 
-SMALL = 1.0
-"""D h below which the position's own noise is summed as a series, because it would cancel."""
+SMALL = 0.5
+"""D h / 2 below which x - tanh x is summed as a series, because it would cancel."""
 SERIES = (
     1 / 3,
     -2 / 15,
@@ -29,7 +29,7 @@ SERIES = (
     443861162 / 1856156927625,
     -18888466084 / 194896477400625,
 )
-"""Coefficients of (x - tanh x) / x^3 in powers of x^2. They leave 1e-10 at x = SMALL / 2."""
+"""Coefficients of (x - tanh x) / x^3 in powers of x^2. They leave 1e-10 at SMALL."""
 
 
 @final
@@ -38,18 +38,20 @@ SERIES = (
 class ExactFriction(AbstractDynamics):
     """Splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW that solves all but U.
 
-    This is UBU (Sanz-Serna and Zygalakis 2021, https://jmlr.org/papers/v22/21-0453.html): a half step of
-    the Ornstein-Uhlenbeck process of z and p, a whole kick, another half step. Two half steps that
-    follow each other are one exact step. A transition begins and ends before the kick, in the
-    middle of UBU's step, where the gradient is taken:
+    This is UBU (Sanz-Serna and Zygalakis 2021, https://jmlr.org/papers/v22/21-0453.html): a half
+    step of the Ornstein-Uhlenbeck process of z and p, a whole kick, another half step. Two half
+    steps that follow each other are one exact step. A transition begins and ends before the kick,
+    in the middle of UBU's step, where the gradient is taken:
 
     1. kick: p <- p - h g(z)
-    2. flight: q = exp(-D h) p + sqrt(1 - exp(-2 D h)) x_1,
-       z <- z + tanh(D h / 2) / D (p + q) + sqrt(2 (D h - 2 tanh(D h / 2))) / D x_2, p <- q
+    2. flight: q = exp(-2 x) p + sqrt(2 D) (1 - exp(-2 x)) / (2 x) (dW_1 + x sqrt(s / k) dW_2),
+       z <- z + tanh(x) / D (p + q) + sqrt(2 D) h / 2 (x s dW_1 - sqrt(s k) dW_2), then p <- q
 
-    with x_1, x_2 ~ N(0, T I). The flight is the exact transition of both, whose noises in position
-    and momentum are correlated. It needs two increments a step, dW_1 and dW_2 ~ N(0, T h I).
-    UBU as written needs four, or three if the draws are those at the ends of its steps.
+    with x = D h / 2, k = tanh(x) / x, s = (1 - k) / x^2 and dW_1, dW_2 ~ N(0, T h I). The flight is
+    the exact transition of both, whose noises in position and momentum are correlated. dW_1 is the
+    increment of W, and dW_2 what else the noise depends on: z + p / D moves by sqrt(2 / D) dW_1
+    alone, so that walkers on one path stay together. UBU as written needs four increments, or
+    three if the draws are those at the ends of its steps.
 
     The bias is of second order in h with exact gradients, with even powers only: the law of UBU's
     step is even, a formal change of sign of h exchanges the points before and after the kick, and
@@ -86,15 +88,16 @@ class ExactFriction(AbstractDynamics):
         self, aux: jax.Array, gradient: jax.Array, increment: jax.Array, step_size: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
         """Return the displacement of the flight, and p after it; `increment` is (2, d)."""
-        rate = total_friction(self, step_size)
-        lost = rate * step_size
+        half = 0.5 * step_size
+        x = half * total_friction(self, step_size)
+        share, excess = jnp.tanh(x) / x, _excess(x)
         strength = jnp.sqrt(2.0 * self.friction)
+        loud = strength * -jnp.expm1(-2 * x) / (2 * x)
         kicked = aux - step_size * gradient
-        loud = strength * jnp.sqrt(-jnp.expm1(-2 * lost) / (2 * lost))
-        momentum = jnp.exp(-lost) * kicked + loud * increment[0]
-        apart = strength * step_size * jnp.sqrt(_excess(lost))
-        reach = jnp.tanh(0.5 * lost) / rate
-        return reach * (kicked + momentum) + apart * increment[1], momentum
+        heat = increment[0] + x * jnp.sqrt(excess / share) * increment[1]
+        momentum = jnp.exp(-2 * x) * kicked + loud * heat
+        apart = x * excess * increment[0] - jnp.sqrt(excess * share) * increment[1]
+        return half * (share * (kicked + momentum) + strength * apart), momentum
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return h V / (2 D), the ratio of h^2 V to 2 D h."""
@@ -118,10 +121,9 @@ class ExactFriction(AbstractDynamics):
         return underdamped_relaxation(self.friction, curvature, step_size)
 
 
-def _excess(lost: jax.Array) -> jax.Array:
-    """Return (a - 2 tanh(a / 2)) / a^3, which is near 1 / 12 for small a."""
-    half = 0.5 * lost
-    series = jnp.polyval(jnp.asarray(SERIES[::-1], half.dtype), half**2)
-    small = half < SMALL / 2
-    safe = jnp.where(small, 1.0, half)
-    return 0.25 * jnp.where(small, series, (safe - jnp.tanh(safe)) / safe**3)
+def _excess(x: jax.Array) -> jax.Array:
+    """Return (x - tanh x) / x^3, which is near 1 / 3 for small x."""
+    series = jnp.polyval(jnp.asarray(SERIES[::-1], x.dtype), x**2)
+    small = x < SMALL
+    safe = jnp.where(small, 1.0, x)
+    return jnp.where(small, series, (safe - jnp.tanh(safe)) / safe**3)

@@ -157,6 +157,28 @@ def test_moments_of_a_stream_of_binomial_numbers():
         assert abs(sample.mean() - expected) < 4.5 * sample.std() / np.sqrt(sample.size)
 
 
+def test_numbers_that_are_kept_are_the_same():
+    """Normal numbers may be rounded otherwise where they are fused."""
+    for shape in ((9,), (2, 40_000)):
+        draw = partial(random.normal, shape=shape, dtype=jnp.float32)
+        kept, fused = (
+            jax.jit(partial(draw, is_kept=kept))(KEYS["typed"]) for kept in (True, False)
+        )
+        np.testing.assert_allclose(kept, fused, rtol=1e-6, atol=0)
+
+
+def test_many_numbers_that_are_kept_are_made_once():
+    def used(key, is_kept):
+        x, y = random.normal(key, (2, 40_000), jnp.float32, is_kept=is_kept)
+        return x + y, jnp.tanh(x) * y, x - y
+
+    def rounds(is_kept):
+        program = jax.jit(partial(used, is_kept=is_kept)).lower(KEYS["typed"]).compile()
+        return sum(" xor(" in line for line in program.as_text().splitlines())
+
+    assert rounds(True) <= rounds(False) / 2
+
+
 def test_keys_of_chains():
     keys = jax.random.split(KEYS["typed"], 4)
 
