@@ -48,12 +48,6 @@ def independent_noises(self, aux, gradient, increment, h):
     return displacement + jnp.hypot(loud, alone) * increment[1], momentum
 
 
-def second_increment_of_one_sign(self, aux, gradient, increment, h):
-    _, momentum = FLIGHT(self, aux, gradient, increment, h)
-    displacement, _ = FLIGHT(self, aux, gradient, increment * jnp.array([[1.0], [-1.0]]), h)
-    return displacement, momentum
-
-
 def whole_first_drift(self, aux, h, position):
     return h * aux
 

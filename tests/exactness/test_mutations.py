@@ -52,7 +52,6 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     ("SGHMC", {(Hamiltonian, "step"): bug.noise_proportional_to_friction}),
     ("SGHMC", {(Hamiltonian, "step"): bug.old_momentum_moves}),
     ("UBU", {(ExactFriction, "step"): bug.independent_noises}),
-    ("UBU", {(ExactFriction, "step"): bug.second_increment_of_one_sign}),
     ("SGLDFP", {(FixedPoint, "estimate"): bug.control_variate_with_wrong_sign}),
     ("SGLDFP", {(FixedPoint, "estimate"): bug.anchor_taken_for_a_mode}),
     ("SGRRLD", {(Stepper, "increment"): bug.first_key_twice}),
