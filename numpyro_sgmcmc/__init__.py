@@ -2,7 +2,7 @@
 
 from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.driving import Until, run, until
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, NoseHoover, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, NoseHoover, Splitting
 from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint, Plain
 from numpyro_sgmcmc.kernels import (
     SAGALD,
@@ -14,6 +14,7 @@ from numpyro_sgmcmc.kernels import (
     SGRRHMC,
     SGRRLD,
     SVRGLD,
+    UBU,
     RichardsonRomberg,
     SGHMCSplit,
     StaleGradient,
@@ -66,12 +67,14 @@ __all__ = [
     "SGRRLD",
     "SVRG",
     "SVRGLD",
+    "UBU",
     "AsyncMCMC",
     "ContiguousMinibatch",
     "Dense",
     "Diagnosis",
     "Diagonal",
     "Estimate",
+    "ExactFriction",
     "FixedPoint",
     "GeometricDelay",
     "Hamiltonian",

@@ -39,7 +39,7 @@ class Transition:
 
     `query` returns the position at which the gradient is needed. `apply` moves the walker with a
     gradient, which may have been computed earlier or elsewhere. `step` does both. Increments
-    dW ~ N(0, h I) and minibatches are arguments.
+    dW ~ N(0, h I), (d,) or as many as the dynamics need, and minibatches are arguments.
     """
 
     dynamics: AbstractDynamics
@@ -60,7 +60,9 @@ class Transition:
         whitened = linear.transpose(gradient)
         if self.correction is not None:
             heating = partial(self.dynamics.heating, step_size=step_size)
-            increment = self.correction.reduce(increment, heating)
+            reduce = partial(self.correction.reduce, heating=heating)
+            several = self.dynamics.increments_per_step > 1
+            increment = jax.vmap(reduce)(increment) if several else reduce(increment)
         displacement, aux = self.dynamics.step(walker.aux, whitened, increment, step_size)
         position = walker.position + linear.apply(displacement)
         drift = self.preconditioner.drift(walker.preconditioner)

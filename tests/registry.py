@@ -13,6 +13,7 @@ from numpyro_sgmcmc import (
     SGRRHMC,
     SGRRLD,
     SVRGLD,
+    UBU,
     FixedPoint,
     Hamiltonian,
     RichardsonRomberg,
@@ -67,6 +68,10 @@ def _sgnht(model, h, friction, anchor, **options):
     return SGNHT(model, h, friction=friction, **options)
 
 
+def _ubu(model, h, friction, anchor, **options):
+    return UBU(model, h, friction=friction, **options)
+
+
 def _svrgld(model, h, friction, anchor, **options):
     return SVRGLD(model, h, period=2, **options)
 
@@ -103,6 +108,7 @@ KERNELS = {
     "SGHMCSplit(FixedPoint)": Entry(_sghmc_split_fixed_point, "splitting", fixed_point=True),
     "SGMCMC": Entry(_sgmcmc, "hamiltonian", replace=False),
     "SGNHT": Entry(_sgnht, "thermostat", is_linear=False),
+    "UBU": Entry(_ubu, "exact friction"),
     "SVRGLD": Entry(_svrgld, "langevin", is_linear=False),
     "SAGALD": Entry(_sagald, "langevin", is_linear=False),
     "StaleGradient(SGHMCSplit)": Entry(_stale_split, "late splitting", is_linear=False, age=1),

@@ -31,6 +31,8 @@ FRACTION = 23
 """Bits of the fraction of a float."""
 ONE = 0x3F800000
 """The bits of 1.0."""
+HALF = 0xFFFF
+"""The lower half of a word."""
 MANY_NUMBERS = 2**16
 """From this size on, writing and reading an additional array costs more than drawing twice."""
 ABOVE_MINUS_ONE = float(np.nextafter(np.float32(-1), np.float32(0)))
@@ -75,10 +77,16 @@ def uniform(
     return _in_two_trips(key, shape, lambda words: _within(words, minval, maxval))
 
 
-def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
-    """Return standard normal numbers as `jax.random.normal` does; bits are equal before fusion."""
+def normal(key: jax.Array, shape: tuple[int, ...], dtype: Any, is_kept: bool = False) -> jax.Array:
+    """Return standard normal numbers as `jax.random.normal` does; bits are equal before fusion.
+
+    With `is_kept` they are never left to fusion, which would compute numbers that several arrays
+    are made of once for each of these.
+    """
     if dtype != jnp.float32 or not _is_written_out(key, shape):
         return jax.random.normal(key, shape, dtype)
+    if is_kept:
+        return _in_two_trips(key, shape, _normal)
     fused = lambda key: _normal(_words(key, _places(shape)))  # noqa: E731
     if prod(shape) >= MANY_NUMBERS:
         return fused(key)
@@ -93,6 +101,19 @@ def signs(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
         return jax.random.rademacher(key, shape, dtype)
     sign = lambda words: jnp.where(words >> (WORD - 1), np.float32(-1), np.float32(1))  # noqa: E731
     return _in_two_trips(key, shape, sign)
+
+
+def binomial(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
+    """Return counts of 16 random bits, centred and scaled: (count - 8) / 2.
+
+    Their mean is 0, their variance 1, their third moment 0 and their fourth 2.875. A 32-bit word
+    makes two of them.
+    """
+    count = prod(shape)
+    words = bits(key, (-(-count // 2),))
+    halves = jnp.concatenate([words & np.uint32(HALF), words >> (WORD // 2)])[:count]
+    counts = jax.lax.population_count(halves).reshape(shape)
+    return (counts.astype(dtype) - (WORD // 4)) / 2
 
 
 def _in_two_trips(

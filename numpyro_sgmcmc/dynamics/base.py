@@ -12,8 +12,8 @@ class AbstractDynamics(ABC):
     """A discretised diffusion that leaves exp(-U / T) invariant as its step size goes to 0.
 
     Dynamics do not use the position. They turn a gradient (d,) and a Brownian increment
-    ~ N(0, T h I) (d,) into a displacement (d,). They depend on the temperature T only through the
-    increment and the first momentum.
+    ~ N(0, T h I) (d,), or several, into a displacement (d,). They depend on the temperature T only
+    through the increment and the first momentum.
 
     Attributes:
         has_momentum: whether there is a momentum, and thus a kinetic temperature. A preconditioner
@@ -21,6 +21,8 @@ class AbstractDynamics(ABC):
             that of Langevin dynamics.
         bias_powers: the two lowest powers of h in the bias of the position's stationary
             distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
+        increments_per_step: number k of independent Brownian increments that a step needs. If there
+            are several, `step` gets them as (k, d).
         has_friction: whether `friction` is a parameter of these dynamics.
         friction: D, in 1 / time; None if it has not been chosen or does not exist.
         takes_compensation: whether `compensation` is a parameter of these dynamics.
@@ -31,6 +33,7 @@ class AbstractDynamics(ABC):
 
     has_momentum: ClassVar[bool] = False
     bias_powers: ClassVar[tuple[int, int]] = (1, 2)
+    increments_per_step: ClassVar[int] = 1
     has_friction: ClassVar[bool] = False
     friction: Any = None
     takes_compensation: ClassVar[bool] = False

@@ -13,6 +13,7 @@ from numpyro_sgmcmc.kernels.sgld import SGLD, SGLDFP
 from numpyro_sgmcmc.kernels.sgmcmc import SGMCMC
 from numpyro_sgmcmc.kernels.sgnht import SGNHT
 from numpyro_sgmcmc.kernels.stale_gradient import StaleGradient
+from numpyro_sgmcmc.kernels.ubu import UBU
 from numpyro_sgmcmc.kernels.variance_reduced import SAGALD, SVRGLD
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "SGRRHMC",
     "SGRRLD",
     "SVRGLD",
+    "UBU",
     "AbstractKernel",
     "AbstractRichardsonRomberg",
     "NumPyroKernel",

@@ -135,8 +135,8 @@ _MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 
 
 def _key(found: Fingerprint, options: Options, num_warmup: int) -> Any:
-    """Return the key of a preparation. A kernel and its extrapolation differ in one option."""
-    return found, num_warmup, options.has_open_minibatch
+    """Return the key of a preparation. A kernel and its extrapolation differ in two options."""
+    return found, num_warmup, options.has_open_minibatch, options.increments
 
 
 def _keep(kept: OrderedDict, key: Any, value: Any) -> Any:

@@ -23,6 +23,7 @@ def checked_options(
     minibatch: Any,
     preconditioner: Any,
     noise_correction: Any,
+    increments: Any,
     num_steps: Any,
     max_num_steps: Any,
     init_strategy: Any,
@@ -47,6 +48,7 @@ def checked_options(
         check_instance("preconditioner", preconditioner, AbstractPreconditioner, "Diagonal(scale)")
         _check_preconditioner(preconditioner, dynamics, step_size)
     _check_correction(noise_correction, preconditioner, minibatch, temperature)
+    _check_increments(increments, preconditioner)
     return Options(
         dynamics=dynamics,
         step_size=schedule,
@@ -57,6 +59,7 @@ def checked_options(
         has_open_minibatch=has_open_minibatch,
         preconditioner=preconditioner,
         noise_correction=noise_correction,
+        increments=increments,
         num_steps=fixed_steps(num_steps, schedule),
         max_num_steps=check_count("max_num_steps", max_num_steps),
         init_strategy=check_callable(
@@ -139,6 +142,18 @@ def _check_correction(
         raise ValueError(
             "Expected a positive temperature with a noise correction; got 0. Leave"
             " `noise_correction` out."
+        )
+
+
+def _check_increments(kind: Any, preconditioner: AbstractPreconditioner | None) -> None:
+    """Raise an error for an unknown kind of increments, or one that other options exclude."""
+    if not (kind is None or kind in ("normal", "binomial")):
+        raise ValueError(f'Expected `increments` to be "normal", "binomial" or None; got {kind!r}.')
+    if kind == "binomial" and preconditioner is not None and not preconditioner.is_constant:
+        raise TypeError(
+            'Expected a constant preconditioner with increments="binomial"; got'
+            f" {type(preconditioner).__name__}, which uses the signs of the increments: a fifth of"
+            " binomial ones are zero. Leave `increments` out."
         )
 
 

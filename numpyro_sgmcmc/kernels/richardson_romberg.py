@@ -65,10 +65,13 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
     def options(self) -> Options:
         """The user's choices for each walker.
 
-        Minibatches stay independent where the user left them open, because the coefficients of an
-        extrapolation are those of the bias of independent gradient noise.
+        What the user left open is chosen so that the coefficients of an extrapolation are right:
+        independent minibatches, and normal increments. All walkers share the fourth cumulant of
+        one path of binomial increments, so that an extrapolation keeps the bias that it causes.
         """
-        return replace(self.kernel.options, has_open_minibatch=False)
+        options = self.kernel.options
+        increments = options.increments or "normal"
+        return replace(options, has_open_minibatch=False, increments=increments)
 
     @property
     def memory(self) -> Memory:

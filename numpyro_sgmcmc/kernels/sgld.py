@@ -46,6 +46,9 @@ class SGLD(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
+        increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
+            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
+            more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -70,6 +73,7 @@ class SGLD(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
+        increments: Literal["normal", "binomial"] | None = None,
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
@@ -83,6 +87,7 @@ class SGLD(AbstractKernel):
             minibatch=minibatch,
             preconditioner=preconditioner,
             noise_correction=noise_correction,
+            increments=increments,
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
@@ -121,6 +126,9 @@ class SGLDFP(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
+        increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
+            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
+            more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -145,6 +153,7 @@ class SGLDFP(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
+        increments: Literal["normal", "binomial"] | None = None,
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
@@ -158,6 +167,7 @@ class SGLDFP(AbstractKernel):
             minibatch=minibatch,
             preconditioner=preconditioner,
             noise_correction=noise_correction,
+            increments=increments,
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,

@@ -173,7 +173,7 @@ def _check_remedy(remedy: Any, curvature: Any, options: Options) -> None:
         name = type(options.dynamics).__name__
         raise TypeError(
             'Expected dynamics with a constant friction for remedy="friction"; got'
-            f' {name}. Use remedy="curvature", SGHMC or SGHMCSplit.'
+            f' {name}. Use remedy="curvature", SGHMC, SGHMCSplit or UBU.'
         )
 
 

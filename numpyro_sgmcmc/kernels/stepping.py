@@ -36,6 +36,7 @@ def stepper_of(
         temperature=options.temperature,
         step_size=_step_size(options, tuned),
         delay=delay,
+        increments=options.increments,
     )
 
 

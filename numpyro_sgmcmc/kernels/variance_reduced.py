@@ -43,6 +43,9 @@ class SVRGLD(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
+        increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
+            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
+            more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -67,6 +70,7 @@ class SVRGLD(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
+        increments: Literal["normal", "binomial"] | None = None,
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
@@ -80,6 +84,7 @@ class SVRGLD(AbstractKernel):
             minibatch=minibatch,
             preconditioner=preconditioner,
             noise_correction=noise_correction,
+            increments=increments,
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
@@ -114,6 +119,9 @@ class SAGALD(AbstractKernel):
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
+        increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
+            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
+            more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -139,6 +147,7 @@ class SAGALD(AbstractKernel):
         minibatch: AbstractMinibatch | None = None,
         preconditioner: AbstractPreconditioner | None = None,
         noise_correction: Literal["diagonal", "dense", False] | None = None,
+        increments: Literal["normal", "binomial"] | None = None,
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
@@ -152,6 +161,7 @@ class SAGALD(AbstractKernel):
             minibatch=minibatch,
             preconditioner=preconditioner,
             noise_correction=noise_correction,
+            increments=increments,
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,

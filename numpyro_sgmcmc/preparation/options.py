@@ -29,6 +29,7 @@ class Options:
             epochs.
         preconditioner: the preconditioner, or None.
         noise_correction: "diagonal", "dense", False for none, or None.
+        increments: "normal", "binomial", or None for the default of dynamics and dimension.
         num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
         max_num_steps: the largest number that the warm-up may choose.
         init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
@@ -47,6 +48,7 @@ class Options:
     max_num_steps: int
     init_strategy: Callable
     staleness: Staleness | None = None
+    increments: str | None = None
     has_open_minibatch: bool = False
 
     @property

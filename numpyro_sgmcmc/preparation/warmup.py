@@ -94,7 +94,7 @@ def warm_up(
     seconds = None
     while length := _next_length(options, num_warmup if has_windows else 0, done, need):
         key_window, key_tune, key = random.keys_of(key, 3)
-        window = Window(options.dynamics, stand_in(adaptation.gradient), temperature)
+        window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
         began = perf_counter()
         seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)
@@ -165,7 +165,7 @@ def compile_ahead(
     friction = shape() if options.dynamics.has_friction else None
     tuned = Tuned(shape(), friction, linear, without_anchor(gradient))
     if window_lengths((options.num_steps or 1) * num_warmup) and options.temperature > 0:
-        window = Window(options.dynamics, stand_in(gradient), options.temperature)
+        window = _window(options, gradient)
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
         spread: Any = approximation.spread
@@ -189,6 +189,10 @@ def points_program(temperature: float) -> tuple[Callable, Any]:
         return points, points[:WALKERS]
 
     return draw, (points_program, temperature)
+
+
+def _window(options: Options, gradient: AbstractGradient) -> Window:
+    return Window(options.dynamics, stand_in(gradient), options.temperature, options.increments)
 
 
 def stand_in(gradient: AbstractGradient) -> AbstractGradient:

@@ -66,6 +66,7 @@ class Window:
     dynamics: AbstractDynamics
     gradient: AbstractGradient
     temperature: float
+    increments: str | None = None
 
     def run(
         self,
@@ -92,7 +93,8 @@ class Window:
 
     @property
     def _name(self) -> Any:
-        return Window, identity_of((self.dynamics, self.gradient)), self.temperature
+        parts = identity_of((self.dynamics, self.gradient))
+        return Window, parts, self.temperature, self.increments
 
     def _run(
         self,
@@ -118,6 +120,7 @@ class Window:
             is_random=view.structure.is_random,
             temperature=self.temperature,
             step_size=lambda count: tuned.step_size,
+            increments=self.increments,
         )
         fresh = partial(dynamics.init, position=centre, temperature=self.temperature)
         first_aux = jax.vmap(fresh)(keys_aux)

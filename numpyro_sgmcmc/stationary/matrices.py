@@ -17,7 +17,10 @@ would."""
 
 
 class Matrices(NamedTuple):
-    """x <- free x + kick g + heat dW, with g the gradient at a query `look` x, for n directions."""
+    """x <- free x + kick g + heat dW, with g the gradient at a query `look` x, for n directions.
+
+    The shapes are (n, size, size), (n, size), (n, size, k) for k increments, and (n, size).
+    """
 
     free: np.ndarray
     kick: np.ndarray
@@ -52,9 +55,11 @@ def _derivatives(
         return jnp.concatenate([z + moved, ravel_pytree(then)[0]]), query
 
     start = jnp.zeros(1 + flat.size)
-    each = partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, zero)
+    count = dynamics.increments_per_step
+    still = zero if count == 1 else jnp.zeros((count, 1))
+    each = partial(jax.jacfwd(step, argnums=(0, 1, 2)), start, zero, still)
     (free, kick, heat), (look, _, _) = jax.vmap(each)(damping)
-    return free, kick[..., 0], heat[..., 0], look[:, 0]
+    return free, kick[..., 0], heat.reshape(*heat.shape[:2], count), look[:, 0]
 
 
 def summed(a: np.ndarray, added: np.ndarray) -> np.ndarray:

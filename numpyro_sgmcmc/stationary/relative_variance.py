@@ -92,10 +92,12 @@ def relative_variance(
             each[slow] *= 4
     h = jnp.asarray(step_size)
     share = np.clip(np.asarray(dynamics.heating(jnp.asarray(corrected), h), np.float64), 0.0, 1.0)
-    kick, heat = (_padded(x, a.shape[1]) for x in (one.kick, one.heat))
+    kick = _padded(one.kick, a.shape[1])
+    heats = [_padded(one.heat[..., k], a.shape[1]) for k in range(one.heat.shape[-1])]
     settles = np.abs(values).max(1) < 1
     stable = np.where(settles[:, None, None], a, 0.0)
-    covariance = summed(stable, (float(step_size) * (1 - share))[:, None, None] * outer(heat))
+    injected = (float(step_size) * (1 - share))[:, None, None] * sum(map(outer, heats))
+    covariance = summed(stable, injected)
     by_noise = (
         summed(stable, outer(kick)) if epoch is None else noise_of_epochs(stable, kick, epoch)
     )

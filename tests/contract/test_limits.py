@@ -38,6 +38,12 @@ def _split(gradient, z, p, h):
     return z + p * h / 2, p
 
 
+def _flight(gradient, z, p, h):
+    p = p - h * gradient(z)
+    damp = np.exp(-FRICTION * h)
+    return z + (1 - damp) / FRICTION * p, damp * p
+
+
 def _thermostat(gradient, z, aux, h):
     p, xi = aux
     z, xi = z + p * h / 2, xi + p @ p / 2 * h / 2
@@ -57,6 +63,7 @@ ODE_STEP = {
     "langevin": _descend,
     "hamiltonian": _heavy_ball,
     "splitting": _split,
+    "exact friction": _flight,
     "thermostat": _thermostat,
     "late splitting": _late_split,
 }

@@ -37,6 +37,7 @@ INVALID = {
     "minibatch": 100,
     "preconditioner": 3,
     "noise_correction": "full",
+    "increments": "gaussian",
     "num_steps": 0,
     "max_num_steps": 0,
     "init_strategy": 3,

@@ -5,7 +5,7 @@ from math import sqrt
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.dynamics import Hamiltonian
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
@@ -13,7 +13,7 @@ from numpyro_sgmcmc.stepper import Stepper
 
 DRAW, STEP, BATCH = Stepper.increment, Stepper.step, Stepper.minibatch
 ESTIMATE, TRANSITION = FixedPoint.estimate, base.taken
-PLATE, EULER = minibatched.process_message, Hamiltonian.step
+PLATE, EULER, FLIGHT = minibatched.process_message, Hamiltonian.step, ExactFriction.step
 
 
 def increment_without_root(self, key, position, h):
@@ -37,6 +37,15 @@ def split_step(self, aux, gradient, increment, h, first=0.5, second=0.5, drift=0
     damp = lambda share: jnp.exp(-share * self.friction * h)  # noqa: E731
     momentum = damp(second) * (damp(first) * aux + kick)
     return h * (0.5 * aux + drift * momentum), momentum
+
+
+def independent_noises(self, aux, gradient, increment, h):
+    """The right variances of both noises, and no covariance."""
+    _, momentum = FLIGHT(self, aux, gradient, increment, h)
+    displacement, _ = FLIGHT(self, aux, gradient, 0 * increment, h)
+    loud, _ = FLIGHT(self, 0 * aux, 0 * gradient, jnp.ones_like(increment).at[1].set(0), h)
+    alone, _ = FLIGHT(self, 0 * aux, 0 * gradient, jnp.ones_like(increment).at[0].set(0), h)
+    return displacement + jnp.hypot(loud, alone) * increment[1], momentum
 
 
 def whole_first_drift(self, aux, h, position):

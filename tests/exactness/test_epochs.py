@@ -11,12 +11,13 @@ import pytest
 
 from numpyro_sgmcmc import (
     SGLD,
+    UBU,
     ReshuffledMinibatch,
     SGHMCSplit,
     SweepMinibatch,
     UniformMinibatch,
 )
-from numpyro_sgmcmc.dynamics import Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Langevin, Splitting
 from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.types import Plate
 from tests.exactness.simulate import around, simulate
@@ -36,6 +37,12 @@ SCHEMES = {
     "sweep": SweepMinibatch(),
 }
 STEP_SIZES = np.array([0.00125, 0.0025, 0.005])
+PARTS = {
+    "langevin": Langevin(),
+    "splitting": Splitting(FRICTION),
+    "exact friction": ExactFriction(FRICTION),
+}
+STEPS = {"langevin": 0.08, "splitting": 0.25, "exact friction": 0.25}
 
 
 def build(dynamics, h):
@@ -68,13 +75,13 @@ def test_oracle_is_the_discrete_lyapunov_equation_where_minibatches_are_independ
 
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("scheme", ["reshuffled", "sweep"])
-@pytest.mark.parametrize("dynamics", ["langevin", "splitting"])
+@pytest.mark.parametrize("dynamics", PARTS)
 def test_theory_of_the_warm_up_and_the_verdict(dynamics, scheme, batch):
     """It is exact where the noise is the same at every position."""
-    posterior, h = linear.posterior(*ALIKE), {"langevin": 0.08, "splitting": 0.25}[dynamics]
+    posterior, h = linear.posterior(*ALIKE), STEPS[dynamics]
     _, exact = distribution(build(dynamics, h), rows_of(posterior), batch, h, scheme)
     found = relative_variance(
-        {"langevin": Langevin(), "splitting": Splitting(friction=FRICTION)}[dynamics],
+        PARTS[dynamics],
         h,
         posterior.hessian[0],
         posterior.noise(batch, replace=False).at_mode[0],
@@ -84,7 +91,10 @@ def test_theory_of_the_warm_up_and_the_verdict(dynamics, scheme, batch):
     np.testing.assert_allclose(found, exact[0, 0] * posterior.hessian[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("dynamics", "order"), [(Langevin(), 2), (Splitting(FRICTION), 3)])
+@pytest.mark.parametrize(
+    ("dynamics", "order"),
+    [(Langevin(), 2), (Splitting(FRICTION), 3), (ExactFriction(FRICTION), 3)],
+)
 def test_order_of_what_noise_adds(dynamics, order):
     one, zero = np.ones(1), np.zeros(1)
     epoch = ReshuffledMinibatch().epoch(Plate(100, 10))
@@ -97,9 +107,10 @@ def test_order_of_what_noise_adds(dynamics, order):
 
 
 @pytest.mark.parametrize("data", [ALIKE, VARIED], ids=["alike", "varied"])
-def test_order_with_the_splitting(data):
+@pytest.mark.parametrize("dynamics", ["splitting", "exact friction"])
+def test_order_with_a_momentum(dynamics, data):
     """First order with independent minibatches; epochs cancel it, in either direction."""
-    orders = {scheme: slope(biases("splitting", data, scheme)[0]) for scheme in SCHEMES}
+    orders = {scheme: slope(biases(dynamics, data, scheme)[0]) for scheme in SCHEMES}
     assert orders["uniform"] == pytest.approx(1.0, abs=0.15)
     assert orders["reshuffled"] == pytest.approx(2.0, abs=0.3)
     assert orders["sweep"] == pytest.approx(2.0, abs=0.15)
@@ -128,6 +139,8 @@ def test_langevin_keeps_its_own_order(scheme):
 @pytest.mark.parametrize(
     ("dynamics", "scheme", "batch"),
     [
+        ("exact friction", "sweep", 1),
+        ("exact friction", "reshuffled", 2),
         ("langevin", "reshuffled", 1),
         ("langevin", "sweep", 2),
         ("splitting", "reshuffled", 2),
@@ -140,7 +153,7 @@ def test_langevin_keeps_its_own_order(scheme):
 )
 def test_kernel_against_the_exact_distribution(dynamics, scheme, batch):
     posterior, rows = linear.posterior(*VARIED), rows_of(linear.posterior(*VARIED))
-    h = {"langevin": 0.08, "splitting": 0.25}[dynamics]
+    h = STEPS[dynamics]
     mean, covariance = distribution(build(dynamics, h), rows, batch, h, scheme)
     _, independent = distribution(build(dynamics, h), rows, batch, h, "uniform")
     assert abs(independent[0, 0] / covariance[0, 0] - 1) > 0.05  # or the test would tell nothing
@@ -148,6 +161,7 @@ def test_kernel_against_the_exact_distribution(dynamics, scheme, batch):
     kernel = {
         "langevin": SGLD(model, h, minibatch=SCHEMES[scheme]),
         "splitting": SGHMCSplit(model, h, friction=FRICTION, minibatch=SCHEMES[scheme]),
+        "exact friction": UBU(model, h, friction=FRICTION, minibatch=SCHEMES[scheme]),
     }[dynamics]
     start = around(posterior.mode, np.linalg.inv(posterior.hessian), 2_000)
     arrays = [jnp.asarray(x, jnp.float32) for x in VARIED]

@@ -12,6 +12,7 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc import (
     SGHMC,
     SGNHT,
+    ExactFriction,
     Hamiltonian,
     Langevin,
     RichardsonRomberg,
@@ -25,11 +26,17 @@ from numpyro_sgmcmc.results.estimate import coefficients
 from tests.oracles.linear import Noise
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
 
-PARTS = {"langevin": Langevin(), "hamiltonian": Hamiltonian(1.3), "splitting": Splitting(1.3)}
+PARTS = {
+    "langevin": Langevin(),
+    "hamiltonian": Hamiltonian(1.3),
+    "splitting": Splitting(1.3),
+    "exact friction": ExactFriction(1.3),
+}
 EXPECTED = {  # order of what is left by one, two and three walkers with exact gradients
     "langevin": (1, 2, 3),
     "hamiltonian": (2, 3, 4),
     "splitting": (2, 4, 6),
+    "exact friction": (2, 4, 6),
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.kernels import base
 from numpyro_sgmcmc.model.handlers import minibatched
@@ -51,6 +51,7 @@ MUTATIONS = [  # a kernel or a check, and what is replaced by what
     ("SGHMC", {(Hamiltonian, "step"): bug.damping_with_friction_squared}),
     ("SGHMC", {(Hamiltonian, "step"): bug.noise_proportional_to_friction}),
     ("SGHMC", {(Hamiltonian, "step"): bug.old_momentum_moves}),
+    ("UBU", {(ExactFriction, "step"): bug.independent_noises}),
     ("SGLDFP", {(FixedPoint, "estimate"): bug.control_variate_with_wrong_sign}),
     ("SGLDFP", {(FixedPoint, "estimate"): bug.anchor_taken_for_a_mode}),
     ("SGRRLD", {(Stepper, "increment"): bug.first_key_twice}),

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import SGHMC, SGLD, SGHMCSplit
+from numpyro_sgmcmc import SGHMC, SGLD, UBU, SGHMCSplit
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
-from numpyro_sgmcmc.dynamics import Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Langevin, Splitting
 from tests.exactness.simulate import around, simulate
 from tests.exactness.test_stationary_distribution import BATCHED, FRICTION, LOCATION, REGRESSION
 from tests.marks import briefly
@@ -22,6 +22,7 @@ CASES = {
     "langevin": (SGLD, 0.0018, {}),
     "hamiltonian": (SGHMC, 0.015, {"friction": FRICTION}),
     "splitting": (SGHMCSplit, 0.015, {"friction": FRICTION}),
+    "exact friction": (UBU, 0.015, {"friction": FRICTION}),
 }
 CORRECTED = [*((name, "dense") for name in CASES), ("splitting", "diagonal")]
 
@@ -30,7 +31,9 @@ def corrected(recursion, correction, dynamics, h):
     """The recursion whose increments are C dW."""
     heating = partial(dynamics.heating, step_size=h)
     reduced = jax.vmap(lambda dw: correction.reduce(dw, heating))(jnp.eye(2)).T
-    return recursion._replace(heat=recursion.heat @ np.asarray(reduced, np.float64))
+    count = recursion.heat.shape[1] // 2
+    every = np.kron(np.eye(count), np.asarray(reduced, np.float64))
+    return recursion._replace(heat=recursion.heat @ every)
 
 
 def relative_errors(covariance, wanted):
@@ -38,7 +41,7 @@ def relative_errors(covariance, wanted):
     return np.linalg.eigvalsh(root @ covariance @ root.T) - 1
 
 
-@pytest.mark.parametrize(("name", "kind"), briefly(CORRECTED, CORRECTED[2:3]))
+@pytest.mark.parametrize(("name", "kind"), briefly(CORRECTED, CORRECTED[2:4]))
 def test_corrected_kernel_has_its_exact_distribution(name, kind):
     """Five comparisons of moments at 4 standard errors: false-failure rate 4e-4, fixed keys."""
     build, h, options = CASES[name]
@@ -64,7 +67,9 @@ def test_corrected_kernel_has_its_exact_distribution(name, kind):
         assert left < 4 * np.sqrt(2 / 2048) * relative_errors(before, wanted).max()
 
 
-@pytest.mark.parametrize(("name", "order"), [("langevin", 2), ("splitting", 3)])
+@pytest.mark.parametrize(
+    ("name", "order"), [("langevin", 2), ("splitting", 3), ("exact friction", 3)]
+)
 def test_what_is_left_with_noise_that_varies(name, order):
     """V is its mean under the posterior: the first-order term cancels.
 
@@ -78,7 +83,8 @@ def test_what_is_left_with_noise_that_varies(name, order):
     mean = noise.at_mode + noise.weight * spread / len(noise.linear)
     variances, axes = np.linalg.eigh(mean)
     correction = DenseCorrection(jnp.asarray(variances), jnp.asarray(axes))
-    dynamics = Langevin() if name == "langevin" else Splitting(FRICTION)
+    parts = {"splitting": Splitting, "exact friction": ExactFriction}
+    dynamics = Langevin() if name == "langevin" else parts[name](FRICTION)
     steps = (0.001, 0.002) if name == "langevin" else (0.01, 0.02)
     left, before = [], []
     for h in steps:

@@ -13,7 +13,10 @@ from tests.oracles.recursion import DYNAMICS, pair_covariance, stationary_covari
 from tests.oracles.slope import order
 
 DATA = {"additive": additive_data(), "varying": varying_data()}
-STEP_SIZES = {"langevin": np.array([1e-4, 2e-4, 4e-4])}
+STEP_SIZES = {
+    "langevin": np.array([1e-4, 2e-4, 4e-4]),
+    "exact friction": np.array([0.0005, 0.001, 0.002]),
+}
 TOLERANCE = 0.15
 
 
@@ -35,14 +38,17 @@ def biases(dynamics, data, batch, part=slice(0, 2)):
 
 
 @pytest.mark.parametrize(
-    ("dynamics", "expected"), [("langevin", 1), ("hamiltonian", 2), ("splitting", 2)]
+    ("dynamics", "expected"),
+    [("langevin", 1), ("hamiltonian", 2), ("splitting", 2), ("exact friction", 2)],
 )
 def test_position_with_exact_gradients(dynamics, expected):
     bias = biases(dynamics, "additive", None)
     assert abs(order(bias, step_sizes(dynamics)) - expected) < TOLERANCE
 
 
-@pytest.mark.parametrize(("dynamics", "expected"), [("hamiltonian", 1), ("splitting", 2)])
+@pytest.mark.parametrize(
+    ("dynamics", "expected"), [("hamiltonian", 1), ("splitting", 2), ("exact friction", 2)]
+)
 def test_momentum_with_exact_gradients(dynamics, expected):
     bias = biases(dynamics, "additive", None, slice(2, 4))
     assert abs(order(bias, step_sizes(dynamics)) - expected) < TOLERANCE

@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 import pytest
 from scipy.integrate import quad
 
-from numpyro_sgmcmc import SGHMC, SGLD, SGRRLD, SGHMCSplit
+from numpyro_sgmcmc import SGHMC, SGLD, SGRRLD, UBU, SGHMCSplit
 from tests.exactness.simulate import simulate
 from tests.oracles import grid
 from tests.oracles.monte_carlo import Z, assert_averages
@@ -60,7 +60,17 @@ def hamiltonian(h):
     return grid.hamiltonian(gradient, h, FRICTION)
 
 
-SCHEMES = [(langevin, 1), (extrapolated, 2), (splitting, 2), (hamiltonian, 2)]
+def exact_friction(h):
+    return grid.exact_friction(gradient, h, FRICTION)
+
+
+SCHEMES = [
+    (langevin, 1),
+    (extrapolated, 2),
+    (splitting, 2),
+    (hamiltonian, 2),
+    (exact_friction, 2),
+]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +94,7 @@ CASES = {
     "SGRRLD": (SGRRLD, extrapolated, 2, 0.64),
     "SGHMCSplit": (SGHMCSplit, splitting, 2, 1.2),
     "SGHMC": (SGHMC, hamiltonian, 2, 0.5),
+    "UBU": (UBU, exact_friction, 2, 1.2),
 }
 
 
@@ -91,7 +102,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_simulated_bias(name):
     build, exact_at, expected, largest = CASES[name]
-    options = {"friction": FRICTION} if name.startswith("SGHMC") else {}
+    options = {"friction": FRICTION} if issubclass(build, SGHMC | SGHMCSplit | UBU) else {}
     fields = ("z", "z_halfway", "z_coarse") if name == "SGRRLD" else ("z",)
     target, biases, errors = exact_moment(), [], []
     y = jnp.asarray(np.arange(ROWS) < ONES, jnp.float32)

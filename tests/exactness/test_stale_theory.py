@@ -6,7 +6,7 @@ Nothing is simulated; test_stale_gradients.py tests that kernels have these dist
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, NoseHoover, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, NoseHoover, Splitting
 from numpyro_sgmcmc.staleness import FixedDelay, UniformDelay, ageing
 from numpyro_sgmcmc.stationary import Ageing, relative_variance
 from tests.oracles import stale
@@ -19,6 +19,7 @@ DYNAMICS = {
     "langevin": Langevin(),
     "hamiltonian": Hamiltonian(FRICTION),
     "splitting": Splitting(FRICTION),
+    "exact friction": ExactFriction(FRICTION),
 }
 
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import SGLD, SGLDFP, SGMCMC, Dense, Langevin, SGHMCSplit, UniformMinibatch
+from numpyro_sgmcmc import SGLD, SGLDFP, SGMCMC, UBU, Dense, Langevin, SGHMCSplit, UniformMinibatch
 from tests.exactness.simulate import around, simulate
 from tests.marks import briefly
 from tests.oracles import linear
@@ -25,6 +25,7 @@ STEP_SIZES = {
     "langevin": (0.004, 0.012, 0.02),
     "hamiltonian": (0.03, 0.09, 0.15),
     "splitting": (0.03, 0.09, 0.15),
+    "exact friction": (0.03, 0.09, 0.15),
 }
 
 
@@ -52,7 +53,7 @@ def theta_of(exact):
     return {"theta": jnp.asarray(exact.mode, jnp.float32)}
 
 
-QUICK = {"SGHMCSplit", "SGLDFP"}
+QUICK = {"SGHMCSplit", "SGLDFP", "UBU"}
 """Kernels that the others combine: the distributions of those are checked by long tests."""
 
 
@@ -64,7 +65,18 @@ def test_kernel_with_known_gradient_noise(name):
     check_distribution(name, STEP_SIZES[KERNELS[name].dynamics])
 
 
-def check_distribution(name, step_sizes, burn_in=300, draws=300):
+@pytest.mark.parametrize(
+    "name",
+    briefly(
+        ["SGLDFP", "SGHMCSplit", "SGHMC", "UBU", "RichardsonRomberg(SGHMCSplit)"], ["SGHMCSplit"]
+    ),
+)
+def test_covariances_with_binomial_increments(name):
+    """They are those of normal increments."""
+    check_distribution(name, STEP_SIZES[KERNELS[name].dynamics], increments="binomial")
+
+
+def check_distribution(name, step_sizes, burn_in=300, draws=300, **options):
     """Check the distribution of one run at each step size in turn."""
     entry = KERNELS[name]
     exact = linear.posterior(*LOCATION)
@@ -74,7 +86,7 @@ def check_distribution(name, step_sizes, burn_in=300, draws=300):
     length = burn_in + draws
     schedule = lambda i: jnp.asarray(step_sizes)[jnp.minimum(i // length, len(step_sizes) - 1)]  # noqa: E731
     with np.errstate(all="raise"):
-        kernel = make(name, BATCHED, schedule, friction=FRICTION, anchor=given)
+        kernel = make(name, BATCHED, schedule, friction=FRICTION, anchor=given, **options)
     fields = ("z_coarse", "z", "z_halfway") if entry.pair else ("z",)
     start = around(exact.mode, np.linalg.inv(exact.hessian), CHAINS)
     walkers = simulate(
@@ -121,12 +133,16 @@ def test_multiplicative_noise(kind, replace):
 
 
 @pytest.mark.parametrize("temperature", briefly([0.0, 2.0], [2.0]))
-@pytest.mark.parametrize("dynamics", ["langevin", "splitting"])
+@pytest.mark.parametrize("dynamics", ["langevin", "splitting", "exact friction"])
 def test_temperature_multiplies_the_variance_of_the_noise(dynamics, temperature):
     """At temperature 0 the distribution is that of SGD, caused by gradient noise only."""
     exact = linear.posterior(*LOCATION)
     h = STEP_SIZES[dynamics][1]
-    build = {"langevin": SGLD, "splitting": partial(SGHMCSplit, friction=FRICTION)}[dynamics]
+    build = {
+        "langevin": SGLD,
+        "splitting": partial(SGHMCSplit, friction=FRICTION),
+        "exact friction": partial(UBU, friction=FRICTION),
+    }[dynamics]
     recursion = DYNAMICS[dynamics](h, np.eye(2), FRICTION)
     covariance = stationary_covariance(
         recursion, exact.hessian, exact.noise(BATCH), h, temperature
@@ -147,7 +163,7 @@ def test_no_subsampling_is_langevin_monte_carlo():
     assert_moments(draws, exact.mode, covariance)
 
 
-@pytest.mark.parametrize("dynamics", ["langevin", "hamiltonian", "splitting"])
+@pytest.mark.parametrize("dynamics", ["langevin", "hamiltonian", "splitting", "exact friction"])
 def test_preconditioned(dynamics):
     exact = linear.posterior(*LOCATION)
     factor = np.linalg.cholesky(np.linalg.inv(exact.hessian)) @ np.array([[1.0, 0.0], [0.3, 0.8]])
@@ -157,6 +173,7 @@ def test_preconditioned(dynamics):
         "langevin": Langevin(),
         "hamiltonian": type(part)(friction),
         "splitting": make("SGHMCSplit", BATCHED, friction=friction).options.dynamics,
+        "exact friction": make("UBU", BATCHED, friction=friction).options.dynamics,
     }[dynamics]
     kernel = SGMCMC(BATCHED, h, dynamics=part, preconditioner=Dense(jnp.asarray(factor)))
     recursion = DYNAMICS[dynamics](h, factor, friction)

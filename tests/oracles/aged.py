@@ -27,10 +27,10 @@ def second_moments(
         if dynamics != "langevin":
             recursion = recursion._replace(heat=recursion.heat * np.sqrt(friction / total))
         a = matrix(recursion, curvature, int(age), largest, known)
-        load = np.zeros((2, len(a)))
+        load = np.zeros((1 + recursion.heat.shape[1], len(a)))
         size = len(recursion.free)
-        load[0, :size] = np.sqrt(h) * recursion.heat[:, 0]
-        load[1, :size] = np.sqrt(noise) * recursion.kick[:, 0]
+        load[1:, :size] = np.sqrt(h) * recursion.heat.T
+        load[0, :size] = np.sqrt(noise) * recursion.kick[:, 0]
         steps[int(age)] = a, load.T @ load
     second = np.zeros_like(steps[int(ages[0])][0])
     size = len(second) - largest

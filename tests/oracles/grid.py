@@ -9,6 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 Gradient = Callable[[np.ndarray], np.ndarray]
+WIDTH = 0.2
+AXES = tuple(np.arange(-n, n) * WIDTH for n in (90, 45))
+"""Positions and momenta of the underdamped schemes."""
 
 
 def langevin(gradient: Gradient, h: float, reach: float = 18.0) -> float:
@@ -34,6 +37,29 @@ def hamiltonian(gradient: Gradient, h: float, friction: float) -> float:
     return _underdamped(gradient, h, friction, 1 - friction * h, 1.0, h)
 
 
+def exact_friction(gradient: Gradient, h: float, friction: float) -> float:
+    """Return E z^2 of kicks between exact flights, seen before the kick.
+
+    A flight is a drift for the time tanh(D h / 2) / D, damping with its noise, the same drift, and
+    noise of the position alone.
+    """
+    q, p = AXES
+    damp, drift = np.exp(-friction * h), np.tanh(friction * h / 2) / friction
+    spread = 2 / friction**2 * (friction * h - 2 * friction * drift)
+    mix = _mixing(p, damp, 1 - damp**2)
+    wave_q, wave_p = (2j * np.pi * np.fft.fftfreq(x.size, WIDTH) for x in (q, p))
+    kick = np.exp(wave_p * h * gradient(q)[:, None])
+    blur = np.exp(wave_q[:, None] ** 2 * spread / 2)
+    move = np.exp(-wave_q[:, None] * drift * p)
+    weights = np.exp(-(q[:, None] ** 2 + p**2) / 2)
+    for _ in range(int(25 / h)):
+        weights = np.fft.ifft(kick * np.fft.fft(weights, axis=1), axis=1).real
+        weights = np.fft.ifft(move * np.fft.fft(weights, axis=0), axis=0).real @ mix.T
+        weights = np.fft.ifft(move * blur * np.fft.fft(weights, axis=0), axis=0).real
+        weights /= weights.sum()
+    return float((weights.sum(1) * q**2).sum())
+
+
 def _underdamped(
     gradient: Gradient, h: float, friction: float, keep: float, load: float, lag: float
 ) -> float:
@@ -41,11 +67,9 @@ def _underdamped(
 
     k(q) = -h U'(q) + sqrt(2 D h) noise.
     """
-    q, p = (np.arange(-n, n) * width for n, width in ((90, 0.2), (45, 0.2)))
-    variance = 2 * friction * h * load**2
-    mix = np.exp(-((p[:, None] - keep * p) ** 2) / (2 * variance))
-    mix /= mix.sum(0)
-    wave_q, wave_p = (2j * np.pi * np.fft.fftfreq(x.size, 0.2) for x in (q, p))
+    q, p = AXES
+    mix = _mixing(p, keep, 2 * friction * h * load**2)
+    wave_q, wave_p = (2j * np.pi * np.fft.fftfreq(x.size, WIDTH) for x in (q, p))
     kick = np.exp(wave_p * load * h * gradient(q)[:, None])
     drift = np.exp(-wave_q[:, None] * h * p)
     weights = np.exp(-(q[:, None] ** 2 + p**2) / 2)
@@ -56,3 +80,8 @@ def _underdamped(
         weights /= weights.sum()
     position = q[:, None] + lag * p
     return float((before_drift * position**2).sum() / before_drift.sum())
+
+
+def _mixing(p: np.ndarray, keep: float, variance: float) -> np.ndarray:
+    mix = np.exp(-((p[:, None] - keep * p) ** 2) / (2 * variance))
+    return mix / mix.sum(0)

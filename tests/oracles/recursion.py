@@ -18,7 +18,7 @@ preconditioner, z = S y, and p belongs to y.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, solve_discrete_lyapunov
+from scipy.linalg import block_diag, expm, solve_discrete_lyapunov
 
 from tests.oracles.linear import Noise
 
@@ -68,7 +68,36 @@ def splitting(h: float, s: np.ndarray, friction: float) -> Recursion:
     return Recursion(free, -h * load @ s.T, np.sqrt(2 * friction) * load, look)
 
 
-DYNAMICS = {"langevin": langevin, "hamiltonian": hamiltonian, "splitting": splitting}
+def exact_friction(h: float, s: np.ndarray, friction: float) -> Recursion:
+    """Kick h, then the exact transition of dz = S p dt, dp = -D p dt + sqrt(2 D) dW.
+
+    In units of h for time and for y = S^-1 z, the transition of (W, y, p) is exp(G), and the
+    covariance of its noise follows from the exponential of a matrix of twice the size (Van Loan
+    1978). The first increment is that of W. The second is what is left of the noise of p; the
+    noise of y is a combination of both.
+    """
+    eye = np.eye(len(s))
+    drift = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -friction * h]])
+    load = np.array([[1.0], [0.0], [1.0]])
+    both = expm(np.block([[-drift, load @ load.T], [0 * drift, drift.T]]))
+    flight = both[3:, 3:].T
+    covariance = flight @ both[:3, 3:]
+    root = np.linalg.cholesky(covariance[::2, ::2])
+    root = np.array([np.linalg.solve(root, covariance[::2, 1]), root[1]])
+    units = np.diag([h, 1.0])
+    flight, root = units @ flight[1:, 1:] / np.diag(units), np.sqrt(2 * friction) * units @ root
+    in_z = block_diag(s, eye)
+    free = in_z @ np.kron(flight, eye) @ np.linalg.inv(in_z)
+    kick = -h * free[:, len(s) :] @ s.T
+    return Recursion(free, kick, in_z @ np.kron(root, eye), np.hstack([eye, 0 * eye]))
+
+
+DYNAMICS = {
+    "langevin": langevin,
+    "hamiltonian": hamiltonian,
+    "splitting": splitting,
+    "exact friction": exact_friction,
+}
 
 
 def stationary_covariance(

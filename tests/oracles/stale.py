@@ -28,9 +28,9 @@ def matrix(recursion: Recursion, curvature: float, age: int, largest: int, known
 def covariance(recursion, curvature, ages, h, *, known=0.0, noise=0.0):
     """Return the covariance of x; infinite where the second moment does not settle."""
     size, m = len(recursion.free), len(ages) - 1
-    load = np.zeros((2, size + m))
-    load[0, :size] = np.sqrt(h) * recursion.heat[:, 0]
-    load[1, :size] = np.sqrt(noise) * recursion.kick[:, 0]
+    load = np.zeros((1 + recursion.heat.shape[1], size + m))
+    load[1:, :size] = np.sqrt(h) * recursion.heat.T
+    load[0, :size] = np.sqrt(noise) * recursion.kick[:, 0]
     each = [matrix(recursion, curvature, k, m, known) for k in range(m + 1)]
     operator = sum(w * np.kron(a, a) for w, a in zip(ages, each, strict=True) if w)
     if np.abs(np.linalg.eigvals(operator)).max() >= 1:

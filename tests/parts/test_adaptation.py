@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import SGHMC, SGLD, Dense, Diagonal, Identity, Plain, SGHMCSplit
+from numpyro_sgmcmc import SGHMC, SGLD, UBU, Dense, Diagonal, Identity, Plain, SGHMCSplit
 from numpyro_sgmcmc import UniformMinibatch as Uniform
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target, curvatures
@@ -107,10 +107,10 @@ def test_describe():
     np.testing.assert_allclose(mode.hessian, EXACT.hessian, rtol=1e-4, atol=1e-3)
 
 
-QUICK = [(SGHMCSplit, Plain(), "chosen", False)]
+QUICK = [(build, Plain(), "chosen", False) for build in (SGHMCSplit, UBU)]
 TUNED = [
     (build, gradient, preconditioner, correction)
-    for build in (SGLD, SGHMC, SGHMCSplit)
+    for build in (SGLD, SGHMC, SGHMCSplit, UBU)
     for gradient in (None, Plain())
     for preconditioner, correction in (("chosen", None), ("chosen", False), ("given", None))
 ]
@@ -125,7 +125,8 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
     build, gradient, preconditioner, correction
 ):
     """The exact distribution of the tuned recursion: no variance off by more than the tolerance."""
-    name = {SGLD: "langevin", SGHMC: "hamiltonian", SGHMCSplit: "splitting"}[build]
+    names = {SGLD: "langevin", SGHMC: "hamiltonian", SGHMCSplit: "splitting"}
+    name = names.get(build, "exact friction")
     given = None if preconditioner == "chosen" else Diagonal(jnp.array([0.2, 0.05, 0.3]))
     kernel = build(
         linear.model,
@@ -147,7 +148,9 @@ def test_a_chosen_step_size_keeps_variances_within_the_tolerance(
         dynamics = kernel.options.dynamics.with_friction(found.friction)
         heating = partial(dynamics.heating, step_size=h)
         reduced = jax.vmap(lambda dw: tuned.correction.reduce(dw, heating))(jnp.eye(3)).T
-        recursion = recursion._replace(heat=recursion.heat @ np.asarray(reduced, np.float64))
+        each = np.eye(dynamics.increments_per_step)
+        heat = recursion.heat @ np.kron(each, np.asarray(reduced, np.float64))
+        recursion = recursion._replace(heat=heat)
     covariance = stationary_covariance(recursion, EXACT.hessian, noise, h)
     root = np.linalg.cholesky(EXACT.hessian)
     errors = np.linalg.eigvalsh(root.T @ covariance[:3, :3] @ root) - 1

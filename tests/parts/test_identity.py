@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import SAGA, SVRG, Dense, Diagonal, FixedPoint, Plain, RMSProp
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import Identity
@@ -32,6 +32,7 @@ DIFFERENT = [
     Langevin,
     Hamiltonian,
     Splitting,
+    ExactFriction,
     partial(Splitting, 1.0),
     partial(Splitting, 2.0),
     lambda: Splitting(jnp.array(2.0)),

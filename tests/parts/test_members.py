@@ -10,7 +10,14 @@ import pytest
 
 from numpyro_sgmcmc import SAGA, SVRG, Dense, Diagonal, FixedPoint, Identity, Plain
 from numpyro_sgmcmc.correction import DenseCorrection, DiagonalCorrection
-from numpyro_sgmcmc.dynamics import AbstractDynamics, Hamiltonian, Langevin, NoseHoover, Splitting
+from numpyro_sgmcmc.dynamics import (
+    AbstractDynamics,
+    ExactFriction,
+    Hamiltonian,
+    Langevin,
+    NoseHoover,
+    Splitting,
+)
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.types import Minibatch, Plate
 
@@ -86,7 +93,7 @@ def test_an_estimator_of_another_author_is_not_taken_for_one_of_constant_state()
     assert (own.has_constant_state, own.gradients_per_step, own.anchor) == (False, 1, None)
 
 
-@pytest.mark.parametrize("kind", [Hamiltonian, Splitting, NoseHoover])
+@pytest.mark.parametrize("kind", [Hamiltonian, Splitting, ExactFriction, NoseHoover])
 def test_an_open_friction_is_filled_in_and_a_chosen_one_stays(kind):
     assert kind().needs_friction and not kind(2.0).needs_friction
     assert kind().with_friction(3.0) == kind(3.0)

@@ -5,7 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc import Dense, Diagonal, Hamiltonian, Identity, Langevin, Plain, Splitting
+from numpyro_sgmcmc import (
+    Dense,
+    Diagonal,
+    ExactFriction,
+    Hamiltonian,
+    Identity,
+    Langevin,
+    Plain,
+    Splitting,
+)
 from numpyro_sgmcmc.transition import Transition, Walker
 from numpyro_sgmcmc.types import Minibatch
 
@@ -15,7 +24,7 @@ PARTS = {
     "diagonal": (Diagonal(jnp.arange(1.0, 5.0)), np.diag(np.arange(1.0, 5.0))),
     "dense": (Dense(FACTOR), np.asarray(FACTOR)),
 }
-DYNAMICS = [Langevin(), Hamiltonian(2.0), Splitting(2.0)]
+DYNAMICS = [Langevin(), Hamiltonian(2.0), Splitting(2.0), ExactFriction(2.0)]
 DENSE = FACTOR @ FACTOR.T / 4 + jnp.eye(4)
 
 

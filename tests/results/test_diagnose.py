@@ -19,7 +19,7 @@ from numpyro_sgmcmc import (
     summary,
     to_inference_data,
 )
-from numpyro_sgmcmc.dynamics import Hamiltonian, Langevin, Splitting
+from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from tests.marks import briefly
@@ -152,9 +152,17 @@ def test_richardson_romberg_is_judged_by_what_it_cancels():
     assert found.calibrated, found.sentence
 
 
-@pytest.mark.parametrize("build", [Langevin, partial(Hamiltonian, 2.0), partial(Splitting, 2.0)])
+LINEAR = {
+    "langevin": Langevin,
+    "hamiltonian": partial(Hamiltonian, 2.0),
+    "splitting": partial(Splitting, 2.0),
+    "exact friction": partial(ExactFriction, 2.0),
+}
+
+
+@pytest.mark.parametrize("build", LINEAR.values(), ids=LINEAR)
 def test_theory_is_the_recursion(build):
-    name = {Langevin: "langevin"}.get(build) or build.func.__name__.lower()
+    name = next(name for name, part in LINEAR.items() if part is build)
     h, noise, part = 0.3, np.array([0.0, 0.8, 2.0]), np.array([0.0, 0.5, 2.0])
     curvature = np.array([0.5, 1.0, 1.3])
     found = relative_variance(build(), h, curvature, noise, part)
@@ -170,7 +178,7 @@ def test_theory_is_the_recursion(build):
     assert np.isinf(relative_variance(build(), 50.0, np.ones(1), np.zeros(1), np.zeros(1)))
 
 
-@pytest.mark.parametrize("build", [Langevin, partial(Hamiltonian, 2.0), partial(Splitting, 2.0)])
+@pytest.mark.parametrize("build", LINEAR.values(), ids=LINEAR)
 def test_theory_has_its_limit_where_single_precision_shows_no_decay(build):
     """h lambda below 1e-7: the relative variance is 1, and with noise as in any soft direction.
 
