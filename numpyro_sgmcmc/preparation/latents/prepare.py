@@ -75,7 +75,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         first = _without_moments(walkers, options.num_steps * request.num_warmup)
         return Prepared(Tuned(None, friction, linear, LatentTable()), None, None, None, first)
     chosen = _chosen(options, linear, curvature, silence(nothing, structure.dimension), limits, 1.0)
-    window, done = LatentWindow(limits.dynamics, options.temperature), []
+    window, done = LatentWindow(limits.dynamics, options.temperature, options.increments), []
     seconds, caution, length = None, 1.0, _first_length(target)
     while True:
         key, key_window = random.keys_of(key, 2)

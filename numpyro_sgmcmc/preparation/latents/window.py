@@ -35,12 +35,13 @@ class LatentWindow:
 
     dynamics: AbstractDynamics
     temperature: float
+    increments: str | None
 
     def run(
         self, target: Target, key: jax.Array, tuned: Tuned, walkers: Walkers, length: int
     ) -> Shown:
         """Return what the walkers show over so many transitions from where they are."""
-        name = LatentWindow, identity_of(self.dynamics), self.temperature
+        name = LatentWindow, identity_of(self.dynamics), self.temperature, self.increments
         steps = jnp.asarray(length, jnp.int32)
         return target.run(self._run, key, tuned, walkers, steps, name=name)
 
@@ -59,6 +60,7 @@ class LatentWindow:
             is_random=True,
             temperature=self.temperature,
             step_size=lambda count: tuned.step_size,
+            increments=self.increments,
         )
         h = jnp.asarray(tuned.step_size, start.dtype)
         fresh = partial(dynamics.init, position=start[0], temperature=self.temperature)
