@@ -43,7 +43,8 @@ def carry_out(
     with the same keys and the same position.
 
     Raises:
-        RuntimeError: if workers are lost again and again, or their answers are refused.
+        RuntimeError: if workers are lost again and again, if their answers are refused, or if an
+            answer is missing that no worker will give.
     """
     servers, free, again = list(servers), deque[int](), deque[Request]()
     losses = 0
@@ -53,7 +54,10 @@ def carry_out(
                 return Stopped(servers, True)
             while free and (request := _next(work, servers, again)) is not None:
                 pool.submit(free.popleft(), request)
-            for event in pool.wait(TICK):
+            events = pool.wait(TICK)
+            if not events and not pool.is_busy:
+                raise _stuck(work, servers, len(free))
+            for event in events:
                 if isinstance(event, Lost):
                     losses += 1
                     tally.lose(event.why)
@@ -122,6 +126,20 @@ def _check_losses(losses: int, tally: Tally) -> None:
             f"Expected workers that answer; got {losses} that were lost one after the other"
             f" ({tally.words()}). If they need more memory than there is, use fewer workers."
         )
+
+
+def _stuck(work: Work, servers: list[Server], free: int) -> RuntimeError:
+    """Return the error of servers whose workers have nothing to do."""
+    waiting = ", ".join(
+        f"transition {one.ledger.taken:,} of server {one.number}"
+        for one in servers
+        if not is_over(work, one)
+    )
+    return RuntimeError(
+        f"Expected a worker that computes the gradient of {waiting}; got {free} free workers, and"
+        " none that computes or starts: a request was lost. Run again; with `folder=...` a run"
+        " goes on from its last commit. If it happens again, please report it."
+    )
 
 
 def hold_all(servers: list[Server], pool: AbstractPool, is_shared: bool) -> None:

@@ -143,6 +143,11 @@ class RayPool(AbstractPool):
         reference = self._actors[worker].answer.remote(request)
         self._call("answer", worker, request, reference)
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call has not ended, or an event was not told."""
+        return bool(self._calls or self._new)
+
     def wait(self, seconds: float) -> list[Event]:
         """Return what has happened, after at most so many seconds."""
         events, self._new = self._new, []
@@ -162,7 +167,7 @@ class RayPool(AbstractPool):
         """Return what follows from a call that has ended."""
         errors = self._ray.exceptions
         try:
-            value = self._ray.get(reference)
+            value = self._ray.get(reference, timeout=self._options.timeout)
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
