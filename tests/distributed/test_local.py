@@ -140,7 +140,7 @@ class ForgetfulPool(LosingPool):
 def test_a_request_that_is_lost_ends_the_run(pool, workers, servers):
     """The other servers finish first. No wait is without an end."""
     counts = counts_of(workers=workers, servers=servers)
-    with pytest.raises(RuntimeError, match="transition 4 of server 0; got .* a request was lost"):
+    with pytest.raises(RuntimeError, match=r"transition 4 of server 0; got .* a request was lost"):
         run_locally(split(), data(), counts, workers=workers, pool=pool)
 
 
