@@ -183,7 +183,12 @@ class RayPool(AbstractPool):
 
     def _late(self, now: float) -> list[Event]:
         """Return what follows from calls that have not ended in time."""
-        late = [call for call in self._calls.values() if call.until < now]
+        found = [reference for reference, call in self._calls.items() if call.until < now]
+        if not found:
+            return []
+        # What has ended since then, while this process did something else, is not late.
+        _, found = self._ray.wait(found, num_returns=len(found), timeout=0)
+        late = [self._calls[reference] for reference in found]
         if any(call.purpose == "start" for call in late):
             raise self._not_placed({call.worker for call in late})
         workers = sorted({call.worker for call in late})
