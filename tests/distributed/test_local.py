@@ -19,6 +19,8 @@ from numpyro_sgmcmc import (
     StaleGradient,
     UniformMinibatch,
 )
+from numpyro_sgmcmc.distributed.chain import ChainProgram
+from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.pool import Joined
 from tests.contract.problem import ANCHOR, assert_same, data, model
 from tests.distributed.local import FaultyPool, LocalPool, counts_of, run_locally
@@ -116,6 +118,29 @@ class BrokenPool(LocalPool):
 def test_answers_that_are_always_wrong_end_the_run():
     with pytest.raises(RuntimeError, match="refused, the last one as wrong version"):
         run_locally(split(), data(), counts_of(), pool=BrokenPool)
+
+
+def test_a_transition_is_one_call_and_the_next_request_goes_before_its_draw(monkeypatch):
+    said = []
+
+    def noted(kind, name):
+        method = getattr(kind, name)
+
+        def calling(self, *given):
+            said.append(name)
+            return method(self, *given)
+
+        monkeypatch.setattr(kind, name, calling)
+
+    for kind, name in (
+        (ChainProgram, "advance"),
+        (ChainProgram, "query"),
+        (LocalPool, "submit"),
+        (DrawsInMemory, "add"),
+    ):
+        noted(kind, name)
+    run_locally(split(), data(), counts_of(warmup=0, samples=3, bound=0))
+    assert said == ["query", "submit", *["advance", "submit", "add"] * 2, "advance", "add"]
 
 
 class LosingPool(LocalPool):
