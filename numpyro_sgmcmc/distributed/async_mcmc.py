@@ -174,8 +174,8 @@ class AsyncMCMC(AbstractSampler):
 
         Raises:
             ImportError: if Ray is not installed.
-            RuntimeError: if workers cannot be had or kept, or the model fails on them, or if
-                another process writes to the folder.
+            RuntimeError: if workers cannot be had or kept, if the model fails on them, if a request
+                is lost, or if another process writes to the folder.
             ValueError: if the folder holds another run.
             KeyboardInterrupt: if the run is interrupted before its first draw.
         """

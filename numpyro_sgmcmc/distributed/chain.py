@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.distributed.delivered import DeliveredEstimate, Delivery
+from numpyro_sgmcmc.distributed.packing import Packed, Packing, packing_of
 from numpyro_sgmcmc.driving.collected import Collected
 from numpyro_sgmcmc.gradient import Estimate
 from numpyro_sgmcmc.kernels.renewal import renewed
@@ -66,9 +67,9 @@ class Moved(NamedTuple):
             filled.
     """
 
-    chain: Chain
+    chain: Packed
     query: jax.Array
-    draws: dict[str, Any]
+    draws: Packed
 
 
 @final
@@ -77,7 +78,8 @@ class ChainProgram:
     """The programs of a server, with the model's arrays as inputs.
 
     A transition is that of the kernel (`kernels/transitions.py`) with another gradient estimator.
-    The friction that compensates an old gradient is that of its own age.
+    The friction that compensates an old gradient is that of its own age. Between two calls a chain
+    is a few vectors.
 
     Attributes:
         options: the kernel's options.
@@ -85,6 +87,8 @@ class ChainProgram:
         args: positional arguments of the model.
         kwargs: keyword arguments of the model.
         collected: what is kept of a draw.
+        like: a kernel's state of one chain, of which only shapes and types count.
+        size: transitions of a block, at most.
     """
 
     options: Options
@@ -92,28 +96,56 @@ class ChainProgram:
     args: tuple
     kwargs: dict
     collected: Collected
+    like: Any
+    size: int
 
-    def first(self, state: Any) -> Chain:
+    def first(self, state: Any) -> Packed:
         """Return a chain before its first transition, from a kernel's state."""
-        position = self.structure.ravel(state.z)
-        walker = Walker(position, state.aux, (), state.preconditioner)
-        return Chain(state, walker, walker, jnp.zeros((), jnp.int32))
+        return self._first(state)
 
-    def query(self, chain: Chain) -> jax.Array:
+    def state(self, chain: Packed) -> Any:
+        """Return the kernel's state of a chain, current at the beginning of the iteration."""
+        return self._state(chain)
+
+    def query(self, chain: Packed) -> jax.Array:
         """Return the position at which the next gradient is needed, (d,)."""
         return self._query(self._arrays, chain)
 
-    def advance(self, chain: Chain, block: Block) -> Moved:
+    def advance(self, chain: Packed, block: Block) -> Moved:
         """Return the chain after the transitions of a block."""
         return self._advance(self._arrays, chain, block)
 
-    def renewed(self, chain: Chain) -> Chain:
+    def renewed(self, chain: Packed) -> Packed:
         """Return a chain at the beginning of an iteration with its gradient estimator renewed."""
         return self._renew(self._arrays, chain)
 
     @cached_property
+    def packing(self) -> Packing:
+        """Where the parts of a chain are in its vectors."""
+        return packing_of(partial(_chain_of, self.structure), self.like)
+
+    @cached_property
+    def packing_of_draws(self) -> Packing:
+        """Where what is kept of the iterations of a block is in its vectors."""
+
+        def empty(args: tuple, kwargs: dict, state: Any) -> dict[str, Any]:
+            constrain = partial(self.structure.constrain, args=args, kwargs=kwargs)
+            kept = self.collected.of(state, constrain)
+            return jax.tree.map(lambda x: jnp.zeros((self.size, *x.shape), x.dtype), kept)
+
+        return packing_of(self._with_arguments(empty), self._arrays, self.like)
+
+    @cached_property
     def _arrays(self) -> list[Any]:
         return jax.device_put(split_arguments(self.args, self.kwargs)[0])
+
+    @cached_property
+    def _first(self) -> Callable:
+        return jax.jit(lambda state: self.packing.packed(_chain_of(self.structure, state)))
+
+    @cached_property
+    def _state(self) -> Callable:
+        return jax.jit(lambda chain: self.packing.unpacked(chain).state)
 
     @cached_property
     def _advance(self) -> Callable:
@@ -121,7 +153,10 @@ class ChainProgram:
 
     @cached_property
     def _query(self) -> Callable:
-        return jax.jit(self._with_arguments(partial(_queried, self)))
+        def queried(args: tuple, kwargs: dict, packed: Packed) -> jax.Array:
+            return _queried(self, args, kwargs, self.packing.unpacked(packed))
+
+        return jax.jit(self._with_arguments(queried))
 
     @cached_property
     def _renew(self) -> Callable:
@@ -144,12 +179,18 @@ class ChainProgram:
         return replace(stepper, transition=transition)
 
 
-def _renewed(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> Chain:
+def _chain_of(structure: Structure, state: Any) -> Chain:
+    """Return a chain before its first transition."""
+    walker = Walker(structure.ravel(state.z), state.aux, (), state.preconditioner)
+    return Chain(state, walker, walker, jnp.zeros((), jnp.int32))
+
+
+def _renewed(program: ChainProgram, args: tuple, kwargs: dict, packed: Packed) -> Packed:
+    chain = program.packing.unpacked(packed)
     state = chain.state
     given = program.options, program.structure, args, kwargs
-    return chain._replace(
-        state=state._replace(gradient=renewed(*given, state, state.gradient, state.z))
-    )
+    gradient = renewed(*given, state, state.gradient, state.z)
+    return program.packing.packed(chain._replace(state=state._replace(gradient=gradient)))
 
 
 def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> jax.Array:
@@ -161,18 +202,17 @@ def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> 
 
 
 def _advanced(
-    program: ChainProgram, args: tuple, kwargs: dict, chain: Chain, block: Block
+    program: ChainProgram, args: tuple, kwargs: dict, packed: Packed, block: Block
 ) -> Moved:
+    chain = program.packing.unpacked(packed)
     options, structure, tuned = program.options, program.structure, chain.state.tuned
     stepper = program.stepper(args, kwargs, tuned)
     constrain = partial(structure.constrain, args=args, kwargs=kwargs)
-    kept = jax.eval_shape(lambda state: program.collected.of(state, constrain), chain.state)
-    size = len(block.energies)
-    empty = jax.tree.map(lambda x: jnp.zeros((size, *x.shape), x.dtype), kept)
+    is_single = options.num_steps == 1
 
-    def body(j: jax.Array, carry: tuple[Chain, jax.Array, Any]) -> tuple[Chain, jax.Array, Any]:
+    def body(j: Any, carry: tuple[Chain, Any, Any]) -> tuple[Chain, Any, Any]:
         chain, place, draws = carry
-        chain = jax.lax.cond(chain.done == 0, _begun, lambda same: same, chain)
+        chain = _where(is_single or chain.done == 0, _begun, chain)
         before, steps = _iteration(options, chain.state)
         age = block.ages[j]
         damped = stepper
@@ -187,7 +227,7 @@ def _advanced(
             state=state, walker=walker._replace(gradient=()), done=chain.done + 1
         )
 
-        def end(carry: tuple[Chain, jax.Array, Any]) -> tuple[Chain, jax.Array, Any]:
+        def end(carry: tuple[Chain, Any, Any]) -> tuple[Chain, Any, Any]:
             chain, place, draws = carry
             given = options, structure, args, kwargs
             state, walker = ended(*given, chain.state, chain.walker, chain.start, steps)
@@ -195,12 +235,23 @@ def _advanced(
             draws = jax.tree.map(lambda x, value: x.at[place].set(value), draws, values)
             return Chain(state, walker, walker, jnp.zeros_like(chain.done)), place + 1, draws
 
-        is_over = chain.done == steps
-        return jax.lax.cond(is_over, end, lambda same: same, (chain, place, draws))
+        return _where(is_single or chain.done == steps, end, (chain, place, draws))
 
-    carry = chain, jnp.zeros((), jnp.int32), empty
-    chain, _, draws = jax.lax.fori_loop(0, block.count, body, carry)
-    return Moved(chain, _queried(program, args, kwargs, chain), draws)
+    carry = chain, jnp.zeros((), jnp.int32), program.packing_of_draws.zeros()
+    if program.size == 1:  # a loop would cost as much as the transition
+        chain, _, draws = body(0, carry)
+    else:
+        chain, _, draws = jax.lax.fori_loop(0, block.count, body, carry)
+    return Moved(
+        program.packing.packed(chain),
+        _queried(program, args, kwargs, chain),
+        program.packing_of_draws.packed(draws),
+    )
+
+
+def _where(condition: Any, fn: Callable, value: Any) -> Any:
+    """Return fn(value) if the condition holds, else the value; without a branch if it is True."""
+    return fn(value) if condition is True else jax.lax.cond(condition, fn, lambda same: same, value)
 
 
 def _begun(chain: Chain) -> Chain:

@@ -47,12 +47,12 @@ def run_of_job(
     early = max(0, calendar.first_of(counts.num_warmup) - job.servers[0].ledger.taken)
     ages = np.concatenate([ages[early:] for ages in keeper.ages()])
     delay = observed(ages) if ages.size else planned_delay(counts.share, counts.size)
-    words = tally.words()
+    words, final = tally.words(), job.work.program.state
     outcome = Outcome(why, sentence, count, wall_time, None, (words,) if words else (), None)
     return Run(
         kernel=kernel.with_delay(delay),
         target=job.target,
-        state=_state([_aged(one.chain.state, delay.mean) for one in stopped.servers]),
+        state=_state([_aged(final(one.chain), delay.mean) for one in stopped.servers]),
         draws=draws,
         fields=fields,
         adaptation=job.adaptation,

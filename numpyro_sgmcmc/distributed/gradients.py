@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, final
 import jax
 import numpy as np
 
-from numpyro_sgmcmc.distributed.messages import Answer, Request
+from numpyro_sgmcmc.distributed.messages import Answer, Message, Request, packed, unpacked
 from numpyro_sgmcmc.distributed.wire import wrapped
 from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import read_structure, split_arguments
@@ -66,6 +66,12 @@ class GradientProgram:
     def hold(self, server: int, version: int, state: Any) -> None:
         """Keep the state of a server's gradient estimator in place of the one before."""
         self._states[server] = version, jax.device_put(state)
+
+    def reply(self, message: bytes | Message) -> bytes | Message:
+        """Return the answer to a request, both as they are sent."""
+        request = unpacked(message)
+        assert isinstance(request, Request)
+        return packed(self.answer(request))
 
     def answer(self, request: Request) -> Answer:
         """Return the estimates that a request asks for."""

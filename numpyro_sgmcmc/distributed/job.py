@@ -123,7 +123,8 @@ def job_of(
     target, latest = kernel.memory.target, kernel.memory.latest
     assert target is not None and latest is not None
     options, tuned = kernel.options, each[0].tuned
-    program = ChainProgram(options, target.structure, args, kwargs, collected_by(kernel, asked))
+    model = options, target.structure, args, kwargs
+    program = ChainProgram(*model, collected_by(kernel, asked), each[0], counts.size)
     stepper = program.stepper(args, kwargs, tuned)
     work = Work(
         program=program,

@@ -50,9 +50,10 @@ class DrawsInMemory(AbstractDraws):
     def add(self, server: int, result: Result) -> None:
         """Keep the draws and ages of a server's transitions."""
         self._ages[server].append(result.ages)
-        if result.draws is not None:
-            self._draws[server].append(result.draws)
-            self._counts[server] += _length(result.draws)
+        draws = result.draws()
+        if draws is not None:
+            self._draws[server].append(draws)
+            self._counts[server] += _length(draws)
 
     @property
     def count(self) -> int:

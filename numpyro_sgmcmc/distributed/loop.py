@@ -9,7 +9,7 @@ from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.ledger import Ledger
 from numpyro_sgmcmc.distributed.messages import Request
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Lost
-from numpyro_sgmcmc.distributed.server import Server, Work, is_over, moved, next_request
+from numpyro_sgmcmc.distributed.server import Result, Server, Work, is_over, moved, next_request
 from numpyro_sgmcmc.distributed.tally import Tally
 from numpyro_sgmcmc.driving.interrupt import Interrupt
 
@@ -43,17 +43,22 @@ def carry_out(
     with the same keys and the same position.
 
     Raises:
-        RuntimeError: if workers are lost again and again, or their answers are refused.
+        RuntimeError: if workers are lost again and again, if their answers are refused, or if an
+            answer is missing that no worker will give.
     """
     servers, free, again = list(servers), deque[int](), deque[Request]()
+    given: deque[tuple[int, Result]] = deque()
     losses = 0
     with Interrupt() as interrupt:
-        while not all(is_over(work, server) for server in servers):
-            if interrupt.is_asked:
-                return Stopped(servers, True)
+        while not (is_done := _are_over(work, servers)) and not interrupt.is_asked:
             while free and (request := _next(work, servers, again)) is not None:
                 pool.submit(free.popleft(), request)
-            for event in pool.wait(TICK):
+            _keep(given, keeper)  # while the workers compute
+            bar.move(servers, keeper, tally)
+            events = pool.wait(TICK)
+            if not events and not pool.is_busy:
+                raise _stuck(work, servers, len(free))
+            for event in events:
                 if isinstance(event, Lost):
                     losses += 1
                     tally.lose(event.why)
@@ -64,9 +69,20 @@ def carry_out(
                 free.append(event.worker)
                 if isinstance(event, Answered):
                     losses = 0
-                    _receive(work, servers, event, again, pool, keeper, tally)
-                    bar.move(servers, keeper, tally)
-    return Stopped(servers, False)
+                    _receive(work, servers, event, again, pool, given, tally)
+        _keep(given, keeper)
+        bar.move(servers, keeper, tally)
+    return Stopped(servers, not is_done)
+
+
+def _are_over(work: Work, servers: list[Server]) -> bool:
+    return all(is_over(work, server) for server in servers)
+
+
+def _keep(given: deque[tuple[int, Result]], keeper: AbstractDraws) -> None:
+    """Keep what transitions have given, which waits for them and takes it from the device."""
+    while given:
+        keeper.add(*given.popleft())
 
 
 def _next(work: Work, servers: list[Server], again: deque[Request]) -> Request | None:
@@ -87,7 +103,7 @@ def _receive(
     event: Answered,
     again: deque[Request],
     pool: AbstractPool,
-    keeper: AbstractDraws,
+    given: deque[tuple[int, Result]],
     tally: Tally,
 ) -> None:
     """Note an answer, and let its server move on if its turn has come."""
@@ -101,9 +117,8 @@ def _receive(
     server, results = moved(work, before._replace(ledger=ledger))
     servers[server.number] = server
     if server.version != before.version:
-        pool.hold(server.number, server.version, server.chain.state.gradient)
-    for result in results:
-        keeper.add(server.number, result)
+        pool.hold(server.number, server.version, work.program.state(server.chain).gradient)
+    given += [(server.number, result) for result in results]
 
 
 def _check_refusals(ledger: Ledger, request: Request, reason: str) -> None:
@@ -124,8 +139,22 @@ def _check_losses(losses: int, tally: Tally) -> None:
         )
 
 
-def hold_all(servers: list[Server], pool: AbstractPool, is_shared: bool) -> None:
+def _stuck(work: Work, servers: list[Server], free: int) -> RuntimeError:
+    """Return the error of servers whose workers have nothing to do."""
+    waiting = ", ".join(
+        f"transition {one.ledger.taken:,} of server {one.number}"
+        for one in servers
+        if not is_over(work, one)
+    )
+    return RuntimeError(
+        f"Expected a worker that computes the gradient of {waiting}; got {free} free workers, and"
+        " none that computes or starts: a request was lost. Run again; with `folder=...` a run"
+        " goes on from its last commit. If it happens again, please report it."
+    )
+
+
+def hold_all(work: Work, servers: list[Server], pool: AbstractPool, is_shared: bool) -> None:
     """Send the workers the states of the servers' gradient estimators, once if they are shared."""
     for server in servers[:1] if is_shared else servers:
         place = SHARED if is_shared else server.number
-        pool.hold(place, server.version, server.chain.state.gradient)
+        pool.hold(place, server.version, work.program.state(server.chain).gradient)

@@ -1,8 +1,12 @@
 """What servers and workers send each other."""
 
-from typing import NamedTuple
+from pickle import dumps, loads
+from typing import Any, NamedTuple
 
 import numpy as np
+
+SMALL = 65_536
+"""Bytes of arrays up to which a message is sent as one."""
 
 
 class Request(NamedTuple):
@@ -48,3 +52,20 @@ class Answer(NamedTuple):
     energies: np.ndarray
     gradients: np.ndarray
     seconds: float
+
+
+Message = Request | Answer
+
+
+def packed(message: Message) -> bytes | Message:
+    """Return a small message as bytes, which Ray sends without looking for arrays in them.
+
+    A large one stays as it is: its arrays are then read where they are.
+    """
+    arrays = [part for part in message if isinstance(part, np.ndarray)]
+    return dumps(message, protocol=5) if sum(x.nbytes for x in arrays) <= SMALL else message
+
+
+def unpacked(message: Any) -> Any:
+    """Return the message that `packed` was given."""
+    return loads(message) if isinstance(message, bytes) else message

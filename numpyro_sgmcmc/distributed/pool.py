@@ -57,6 +57,15 @@ class AbstractPool(ABC):
     def submit(self, worker: int, request: Request) -> None:
         """Send a request to a free worker."""
 
+    @property
+    @abstractmethod
+    def is_busy(self) -> bool:
+        """Whether something is under way, or has happened, that `wait` will tell.
+
+        False means that no worker computes or starts. What was submitted and not answered by then
+        is lost.
+        """
+
     @abstractmethod
     def wait(self, seconds: float) -> list[Event]:
         """Return what has happened, after at most so many seconds; the list may be empty.

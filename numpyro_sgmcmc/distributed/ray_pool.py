@@ -18,7 +18,7 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu.gate import VARIABLE
 from numpyro_sgmcmc.distributed.gradients import Model, Settings
-from numpyro_sgmcmc.distributed.messages import Request
+from numpyro_sgmcmc.distributed.messages import Request, packed, unpacked
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Event, Joined, Lost
 from numpyro_sgmcmc.distributed.ray_worker import worker_class
 
@@ -107,12 +107,12 @@ class RayPool(AbstractPool):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def round_trip(self) -> float:
-        """Return the seconds of a call of the first worker that computes nothing."""
+    def round_trip(self, message: Any = b"", times: int = PINGS) -> float:
+        """Return the seconds of a call of the first worker that returns what it is given."""
         seconds = []
-        for _ in range(PINGS):
+        for _ in range(times):
             begin = perf_counter()
-            self._get(self._actors[0].ping.remote(0))
+            self._get(self._actors[0].ping.remote(message))
             seconds.append(perf_counter() - begin)
         return median(seconds)
 
@@ -121,8 +121,8 @@ class RayPool(AbstractPool):
         actor = self._actors[0]
         self._get(actor.prepare.remote(self._packed(settings)))
         self._get(actor.hold.remote(request.server, request.version, state))
-        found = [self._get(actor.answer.remote(request)).seconds for _ in range(PINGS)]
-        return median(found[1:])
+        answers = [self._get(actor.answer.remote(packed(request))) for _ in range(PINGS)]
+        return median(unpacked(answer).seconds for answer in answers[1:])
 
     def configure(self, settings: Settings) -> None:
         """Tell all workers what they will be asked for. They are free then."""
@@ -140,8 +140,13 @@ class RayPool(AbstractPool):
 
     def submit(self, worker: int, request: Request) -> None:
         """Send a request to a free worker."""
-        reference = self._actors[worker].answer.remote(request)
+        reference = self._actors[worker].answer.remote(packed(request))
         self._call("answer", worker, request, reference)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call has not ended, or an event was not told."""
+        return bool(self._calls or self._new)
 
     def wait(self, seconds: float) -> list[Event]:
         """Return what has happened, after at most so many seconds."""
@@ -149,9 +154,7 @@ class RayPool(AbstractPool):
         if not self._calls:
             return events
         limit = 0.0 if events else seconds
-        found, rest = self._ray.wait(list(self._calls), num_returns=1, timeout=limit)
-        if found and rest:
-            found += self._ray.wait(rest, num_returns=len(rest), timeout=0)[0]
+        found, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=limit)
         for reference in found:
             call = self._calls.pop(reference, None)
             if call is not None:
@@ -162,7 +165,7 @@ class RayPool(AbstractPool):
         """Return what follows from a call that has ended."""
         errors = self._ray.exceptions
         try:
-            value = self._ray.get(reference)
+            value = self._ray.get(reference, timeout=self._options.timeout)
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
@@ -171,7 +174,7 @@ class RayPool(AbstractPool):
         except errors.RayError:
             return self._replaced(call.worker, "ended", call)
         if call.request is not None:
-            return [Answered(call.worker, call.request, value)]
+            return [Answered(call.worker, call.request, unpacked(value))]
         if call.purpose == "start":
             self.workers[call.worker] = value
             self._up.add(call.worker)
@@ -180,7 +183,12 @@ class RayPool(AbstractPool):
 
     def _late(self, now: float) -> list[Event]:
         """Return what follows from calls that have not ended in time."""
-        late = [call for call in self._calls.values() if call.until < now]
+        found = [reference for reference, call in self._calls.items() if call.until < now]
+        if not found:
+            return []
+        # What has ended since then, while this process did something else, is not late.
+        _, found = self._ray.wait(found, num_returns=len(found), timeout=0)
+        late = [self._calls[reference] for reference in found]
         if any(call.purpose == "start" for call in late):
             raise self._not_placed({call.worker for call in late})
         workers = sorted({call.worker for call in late})

@@ -58,7 +58,7 @@ def worker_class() -> type:
             if self._program is not None:  # else `prepare` has raised the error that counts
                 self._program.hold(server, version, state)
 
-        def answer(self, request: Any) -> Any:
-            return self._program.answer(request)  # pyright: ignore
+        def answer(self, message: Any) -> Any:
+            return self._program.reply(message)  # pyright: ignore
 
     return GradientWorker

@@ -45,7 +45,7 @@ def sampled(
     """
     tally = Tally()
     bar = ServersBar(job.work.calendar, counts.num_servers, progress_bar)
-    hold_all(job.servers, pool, job.is_shared)
+    hold_all(job.work, job.servers, pool, job.is_shared)
     try:
         stopped = carry_out(job.work, job.servers, pool, keeper, tally, bar)
     finally:

@@ -7,9 +7,10 @@ import numpy as np
 
 from numpyro_sgmcmc.distributed.ahead import Ahead, KeyProgram
 from numpyro_sgmcmc.distributed.calendar import Calendar
-from numpyro_sgmcmc.distributed.chain import Block, Chain, ChainProgram
+from numpyro_sgmcmc.distributed.chain import Block, ChainProgram
 from numpyro_sgmcmc.distributed.ledger import Ledger, Ready
 from numpyro_sgmcmc.distributed.messages import Request
+from numpyro_sgmcmc.distributed.packing import Packed, Packing
 
 
 class Work(NamedTuple):
@@ -38,7 +39,7 @@ class Server(NamedTuple):
     Attributes:
         number: its number.
         ledger: its account of requests.
-        chain: its chain.
+        chain: its chain, for `ChainProgram`.
         query: the position at which the next gradient is needed, (d,).
         version: how often its gradient estimator has been renewed.
         ahead: keys of transitions to come.
@@ -46,7 +47,7 @@ class Server(NamedTuple):
 
     number: int
     ledger: Ledger
-    chain: Chain
+    chain: Packed
     query: np.ndarray
     version: int
     ahead: Ahead
@@ -56,16 +57,26 @@ class Result(NamedTuple):
     """What the transitions of an answer have given.
 
     Attributes:
-        draws: by field, (draw, ...), of the iterations that ended; None if no draw was made.
+        packing: of the buffers.
+        buffers: what is kept of the iterations that ended, by field, (b, ...), on the device.
+        made: which of them are draws.
         ages: of the gradients, (transition,).
         mark: the iteration whose mark comes after them; None if there is none.
         state: the state of the chain there, or None.
     """
 
-    draws: dict[str, Any] | None
+    packing: Packing
+    buffers: Packed
+    made: slice
     ages: np.ndarray
     mark: int | None
     state: Any
+
+    def draws(self) -> dict[str, Any] | None:
+        """Return the draws by field, (draw, ...), on the host; None if no draw was made."""
+        if self.made.stop <= self.made.start:
+            return None
+        return jax.tree.map(lambda x: x[self.made], self.packing.on_host(self.buffers))
 
 
 def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Server:
@@ -111,39 +122,36 @@ def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
 
 def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
     """Return a server after all transitions whose turn it is, and what they have given."""
-    results = []
+    results, query = [], None
     while (ready := server.ledger.ready()) is not None:
-        server, result = _after(work, server, ready)
+        server, query, result = _after(work, server, ready)
         results.append(result)
-    if results:
-        server = server._replace(query=np.asarray(work.program.query(server.chain)))
-    return server, results
+    return (server if query is None else server._replace(query=np.asarray(query))), results
 
 
-def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, Result]:
+def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
     request, answer = ready.request, ready.answer
-    ages = np.resize(np.asarray(ready.ages, np.int32), len(answer.energies))
+    first = ready.ages.start
+    ages = np.arange(first, first + len(answer.energies), dtype=np.int32)
     count = np.int32(request.count)
     block = Block(answer.energies, answer.gradients, request.position, ages, count)
     found = work.program.advance(server.chain, block)
     ledger = server.ledger.used()
-    draws = _draws(work.calendar, request, found.draws)
     server = server._replace(ledger=ledger, chain=found.chain)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
     mark = work.calendar.mark_at(ledger.taken)
-    state = None if mark is None else found.chain.state
-    return server, Result(draws, ages[: request.count], mark, state)
+    state = None if mark is None else work.program.state(found.chain)
+    made = _made(work.calendar, request)
+    draws = work.program.packing_of_draws, found.draws, made
+    return server, found.query, Result(*draws, ages[: request.count], mark, state)
 
 
-def _draws(calendar: Calendar, request: Request, buffers: dict[str, Any]) -> Any:
-    """Return the draws among the iterations that the transitions of a request end, or None."""
+def _made(calendar: Calendar, request: Request) -> slice:
+    """Return which of the iterations that the transitions of a request end give draws."""
     done = calendar.iterations_after(request.step)
     made = calendar.iterations_after(request.step + request.count)
-    first = max(calendar.num_warmup - done, 0)
-    if made - done <= first:
-        return None
-    return jax.tree.map(lambda x: x[first : made - done], jax.device_get(buffers))
+    return slice(max(calendar.num_warmup - done, 0), made - done)
 
 
 def _renewed(work: Work, server: Server) -> Server:

@@ -30,9 +30,13 @@ class LocalPool(AbstractPool):
         assert worker not in self._open
         self._open[worker] = request
 
+    @property
+    def is_busy(self):
+        return bool(self._open or self._new)
+
     def wait(self, seconds):
         events, self._new = self._new, []
-        if events:
+        if events or not self._open:
             return events
         worker = int(self._rng.choice(sorted(self._open)))
         request = self._open.pop(worker)

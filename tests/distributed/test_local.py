@@ -19,6 +19,9 @@ from numpyro_sgmcmc import (
     StaleGradient,
     UniformMinibatch,
 )
+from numpyro_sgmcmc.distributed.chain import ChainProgram
+from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
+from numpyro_sgmcmc.distributed.pool import Joined
 from tests.contract.problem import ANCHOR, assert_same, data, model
 from tests.distributed.local import FaultyPool, LocalPool, counts_of, run_locally
 from tests.marks import briefly
@@ -115,6 +118,68 @@ class BrokenPool(LocalPool):
 def test_answers_that_are_always_wrong_end_the_run():
     with pytest.raises(RuntimeError, match="refused, the last one as wrong version"):
         run_locally(split(), data(), counts_of(), pool=BrokenPool)
+
+
+def test_a_transition_is_one_call_and_the_next_request_goes_before_its_draw(monkeypatch):
+    said = []
+
+    def noted(kind, name):
+        method = getattr(kind, name)
+
+        def calling(self, *given):
+            said.append(name)
+            return method(self, *given)
+
+        monkeypatch.setattr(kind, name, calling)
+
+    for kind, name in (
+        (ChainProgram, "advance"),
+        (ChainProgram, "query"),
+        (LocalPool, "submit"),
+        (DrawsInMemory, "add"),
+    ):
+        noted(kind, name)
+    run_locally(split(), data(), counts_of(warmup=0, samples=3, bound=0))
+    assert said == ["query", "submit", *["advance", "submit", "add"] * 2, "advance", "add"]
+
+
+class LosingPool(LocalPool):
+    """Forgets one request, and says nothing of it or that its worker is free."""
+
+    says = ()
+
+    def events(self, worker, request, answer):
+        if request.server == 0 and request.step == 4:
+            return [make(worker) for make in self.says]
+        return super().events(worker, request, answer)
+
+
+class ForgetfulPool(LosingPool):
+    """Forgets what its worker was asked for, and says that it is free."""
+
+    says = (Joined,)
+
+
+@pytest.mark.parametrize("pool", [LosingPool, ForgetfulPool])
+@pytest.mark.parametrize(("workers", "servers"), [(1, 1), (4, 2)])
+def test_a_request_that_is_lost_ends_the_run(pool, workers, servers):
+    """The other servers finish first. No wait is without an end."""
+    counts = counts_of(workers=workers, servers=servers)
+    with pytest.raises(RuntimeError, match=r"transition 4 of server 0; got .* a request was lost"):
+        run_locally(split(), data(), counts, workers=workers, pool=pool)
+
+
+class EmptyPool(LocalPool):
+    """Has no workers."""
+
+    def __init__(self, *given):
+        super().__init__(*given)
+        self._new = []
+
+
+def test_workers_that_never_come_end_the_run():
+    with pytest.raises(RuntimeError, match="transition 0 of server 0; got 0 free workers"):
+        run_locally(split(), data(), counts_of(), pool=EmptyPool)
 
 
 class NanPool(LocalPool):

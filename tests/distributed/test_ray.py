@@ -75,6 +75,10 @@ class TimedPool(AbstractPool):
     def submit(self, worker, request):
         self._pool.submit(worker, request)
 
+    @property
+    def is_busy(self):
+        return self._pool.is_busy
+
     def wait(self, seconds):
         events = self._pool.wait(seconds)
         now = time.perf_counter()

@@ -1,0 +1,55 @@
+"""Pytrees as vectors and back, to the bit."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc.distributed.messages import SMALL as SMALL_MESSAGE
+from numpyro_sgmcmc.distributed.messages import Answer, Request, packed, unpacked
+from numpyro_sgmcmc.distributed.packing import SMALL, packing_of
+
+
+def tree():
+    return {
+        "key": jax.random.key(3),
+        "rbg": jax.random.split(jax.random.key(4, impl="rbg"), 2),
+        "scalar": jnp.float32(0.1),
+        "matrix": jnp.arange(6, dtype=jnp.float32).reshape(2, 3),
+        "count": jnp.int32(-7),
+        "flag": jnp.array([True, False]),
+        "none": None,
+        "empty": jnp.zeros((0, 3)),
+        "large": jnp.arange(SMALL + 1, dtype=jnp.float32),
+    }
+
+
+def test_there_and_back():
+    packing = packing_of(tree)
+    there = jax.jit(packing.packed)(tree())
+    assert len(there.large) == 1 and len(jax.tree.leaves(there)) == 5
+    back = jax.jit(packing.unpacked)(there)
+    assert jax.tree.structure(back) == jax.tree.structure(tree())
+    for one, other in zip(jax.tree.leaves(tree()), jax.tree.leaves(back), strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+        if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
+            one, other = jax.random.key_data(one), jax.random.key_data(other)
+        assert np.array_equal(one, other)
+    held = packing.on_host(there)
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(held))
+    assert np.array_equal(held["matrix"], tree()["matrix"]) and held["count"] == -7
+    assert np.array_equal(held["key"], jax.random.key_data(tree()["key"]))
+
+
+@pytest.mark.parametrize("dimension", [3, SMALL_MESSAGE])
+def test_messages_are_the_same_on_the_other_side(dimension):
+    """Small ones travel as bytes, large ones as they are."""
+    point, keys = np.arange(dimension, dtype=np.float32), np.arange(2, dtype=np.uint32)[None]
+    request = Request(1, 20, 1, 3, point, keys, [np.arange(4)])
+    answer = Answer(1, 20, 3, np.float32([0.5]), point[None], 0.25)
+    for message in (request, answer):
+        sent = packed(message)
+        assert isinstance(sent, bytes) == (dimension == 3)
+        assert type(sent if sent is message else unpacked(sent)) is type(message)
+        leaves = zip(jax.tree.leaves(unpacked(sent)), jax.tree.leaves(message), strict=True)
+        assert all(np.array_equal(a, b) for a, b in leaves)
