@@ -61,6 +61,8 @@ def carry_out(
             for event in events:
                 if isinstance(event, Lost):
                     losses += 1
+                    # It may have been free; its successor says so itself.
+                    free = deque(worker for worker in free if worker != event.worker)
                     tally.lose(event.why)
                     _check_losses(losses, tally)
                     if event.request is not None:

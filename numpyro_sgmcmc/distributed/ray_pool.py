@@ -211,8 +211,8 @@ class RayPool(AbstractPool):
             self._call("prepare", worker, None, actor.prepare.remote(self._settings))
         for server, (version, state) in self._states.items():
             self._call("hold", worker, None, actor.hold.remote(server, version, state))
-        request = next((one for one in left if one is not None), None)
-        return [Lost(worker, request, why)]
+        requests = [one for one in left if one is not None]
+        return [Lost(worker, request, why) for request in requests or [None]]
 
     def _call(self, purpose: str, worker: int, request: Request | None, reference: Any) -> None:
         until = perf_counter() + self._options.timeout

@@ -21,7 +21,7 @@ from numpyro_sgmcmc import (
 )
 from numpyro_sgmcmc.distributed.chain import ChainProgram
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
-from numpyro_sgmcmc.distributed.pool import Joined
+from numpyro_sgmcmc.distributed.pool import Answered, Joined, Lost
 from tests.contract.problem import ANCHOR, assert_same, data, model
 from tests.distributed.local import FaultyPool, LocalPool, counts_of, run_locally
 from tests.marks import briefly
@@ -141,6 +141,21 @@ def test_a_transition_is_one_call_and_the_next_request_goes_before_its_draw(monk
         noted(kind, name)
     run_locally(split(), data(), counts_of(warmup=0, samples=3, bound=0))
     assert said == ["query", "submit", *["advance", "submit", "add"] * 2, "advance", "add"]
+
+
+class RestingPool(LocalPool):
+    """Loses each worker after its answer, while it is free, and has another one at once."""
+
+    def events(self, worker, request, answer):
+        return [Answered(worker, request, answer), Lost(worker, None, "ended"), Joined(worker)]
+
+
+def test_a_worker_that_is_lost_while_it_is_free_is_asked_once():
+    """A pool asserts that no worker has two requests, of which only one could be lost with it."""
+    kernel, counts = split(), counts_of(workers=3, samples=12)
+    found = run_locally(kernel, data(), counts, workers=3, pool=RestingPool)
+    expected = draws_of(twin(kernel, found.ages[0]), counts, jax.random.key(0))
+    assert_same(found.run.draws, expected, rtol=1e-5)
 
 
 class LosingPool(LocalPool):

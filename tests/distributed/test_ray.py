@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 import warnings
+from functools import partial
 
 import jax
 import numpy as np
@@ -125,28 +126,30 @@ def test_variance_is_that_of_the_recursion(cluster, name):
     print(f"mean ages {means}, {found.run.wall_time:.1f} s")
 
 
-KILLS = 6
+KILLS, DRAWS = 50, 1_500
 
 
-def kill_some(pool):
+def kill_some(pool, killed):
     rng = np.random.default_rng(0)
-    for _ in range(KILLS):
-        time.sleep(rng.uniform(0.5, 3.0))
-        alive = [one["pid"] for one in pool.workers.values()]
+    while len(killed) < KILLS:
+        time.sleep(rng.uniform(0.2, 1.5))
+        pid = int(rng.choice([one["pid"] for one in pool.workers.values()]))
         try:
-            os.kill(int(rng.choice(alive)), signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
             continue  # it was killed before and its successor has not started yet
+        killed.append(pid)
 
 
 def test_killed_workers_are_replaced_and_the_law_is_untouched(cluster):
     """The draws are those of the twin: no minibatch was lost or used twice."""
-    counts = counts_of(workers=3, samples=400)
-    slow = SGHMCSplit(slow_model, 1e-3, friction=5.0)
-    args = (*data(), 0.05)
-    found = run_on_ray(slow, args, counts, 3, during=kill_some)
-    assert "ended" in found.run.outcome.notes[0]
-    mcmc = MCMC(twin(slow, found.ages[0]), num_warmup=3, num_samples=400, progress_bar=False)
+    counts = counts_of(workers=3, samples=DRAWS)
+    slow, killed = SGHMCSplit(slow_model, 1e-3, friction=5.0), []
+    args = (*data(), 0.1)
+    found = run_on_ray(slow, args, counts, 3, during=partial(kill_some, killed=killed))
+    print(f"{len(killed)} kills; {found.run.outcome.notes[0]}")
+    assert len(killed) == KILLS and "ended" in found.run.outcome.notes[0]
+    mcmc = MCMC(twin(slow, found.ages[0]), num_warmup=3, num_samples=DRAWS, progress_bar=False)
     mcmc.run(jax.random.key(0), data()[0], 0.0)
     expected = mcmc.get_samples(group_by_chain=True)
     assert_same(found.run.draws, expected, rtol=1e-5)
@@ -210,6 +213,9 @@ def test_data_are_read_where_they_are_and_jax_comes_late(cluster):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # advice for 100 draws
 def test_the_whole_way_with_a_ray_of_its_own(tmp_path):
     """Starts and stops Ray, prepares, measures, samples, and gives results."""
+    import ray
+
+    ray.shutdown()  # that of the tests before
     run = AsyncMCMC(
         SGHMCSplit(regression, num_steps=2),
         num_warmup=100,
@@ -222,8 +228,6 @@ def test_the_whole_way_with_a_ray_of_its_own(tmp_path):
         progress_bar=False,
     )
     run.run(jax.random.key(0), *rows())
-    import ray
-
     assert not ray.is_initialized()
     assert run.get_samples(group_by_chain=True)["w"].shape == (2, 100, 2)
     assert run.get_samples()["w"].shape == (200, 2)

@@ -202,7 +202,7 @@ REFUSED = {
     in_scan: "Expected the discrete site 'z' to be drawn by the model itself; got a value from",
     substituted: "Expected the discrete site 'z' to be drawn by the model itself; got a value from",
     support_depends: "support of the continuous site 'x' not to depend on discrete latent sites",
-    continuous_in_plate: "Expected no discrete latent sites in a model with latents of rows; got 'a'",
+    continuous_in_plate: "no discrete latent sites in a model with latents of rows; got 'a'",
 }
 
 
