@@ -37,6 +37,8 @@ class AbstractGradient(ABC):
             estimators the warm-up runs its walkers with `FixedPoint`.
         can_be_remote: whether an estimate needs no more than a position, a minibatch and a state
             that is the same between renewals, so that it may be computed elsewhere, and late.
+        needs_independent_minibatches: whether the estimate is unbiased only if the rows do not
+            depend on the state.
         gradients_per_step: number of minibatch gradients that one `estimate` computes.
         anchor: the user's anchor (unconstrained values by site name), or None.
     """
@@ -45,6 +47,7 @@ class AbstractGradient(ABC):
     is_control_variate: ClassVar[bool] = False
     has_constant_state: ClassVar[bool] = False
     can_be_remote: ClassVar[bool] = False
+    needs_independent_minibatches: ClassVar[bool] = False
     gradients_per_step: ClassVar[int] = 1
     anchor: dict[str, Any] | None = None
 

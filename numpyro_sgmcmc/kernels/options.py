@@ -44,6 +44,7 @@ def checked_options(
     has_open_minibatch = minibatch is None
     minibatch = UniformMinibatch() if minibatch is None else minibatch
     check_instance("minibatch", minibatch, AbstractMinibatch, "UniformMinibatch(replace=False)")
+    _check_table(gradient, minibatch)
     if preconditioner is not None:
         check_instance("preconditioner", preconditioner, AbstractPreconditioner, "Diagonal(scale)")
         _check_preconditioner(preconditioner, dynamics, step_size)
@@ -92,6 +93,18 @@ def as_schedule(step_size: Any) -> Callable[[Any], Any] | None:
         "step_size", step_size, remedy="It is of the order of 1 / N; None lets the warm-up choose."
     )
     return partial(_constant, value)
+
+
+def _check_table(gradient: AbstractGradient | None, minibatch: AbstractMinibatch) -> None:
+    """Raise an error for epochs with a gradient estimator that they make biased."""
+    if gradient is None or minibatch.is_independent or not gradient.needs_independent_minibatches:
+        return
+    name = type(gradient).__name__
+    raise TypeError(
+        f"Expected independent minibatches with {name}; got {type(minibatch).__name__}. In an epoch"
+        " the rows that come next are those whose gradients in the table are the oldest, which"
+        " makes the estimate biased. Use UniformMinibatch(replace=False), or SVRG() with epochs."
+    )
 
 
 def _check_preconditioner(

@@ -112,7 +112,8 @@ class SAGALD(AbstractKernel):
         max_bytes: size limit of one chain's table. A larger table raises an error.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch, independently of each other. None is
+            `UniformMinibatch()`.
         preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
             `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
             estimates one.
@@ -131,7 +132,7 @@ class SAGALD(AbstractKernel):
             a mode.
 
     Raises:
-        TypeError: if an argument has the wrong type.
+        TypeError: if an argument has the wrong type, or minibatches are drawn in epochs.
         ValueError: if a number is negative, zero or not finite, or if two options exclude each
             other. On `init`, if the model does not have exactly one subsampled plate, or the table
             would be larger than `max_bytes`.

@@ -52,6 +52,7 @@ class LatentTable(AbstractGradient):
     """
 
     is_control_variate: ClassVar[bool] = True
+    needs_independent_minibatches: ClassVar[bool] = True
     gradients_per_step: ClassVar[int] = 2
 
     def init(self, whole: WholeData, position: jax.Array, anchor: Anchor | None) -> Any:

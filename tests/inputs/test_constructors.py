@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import (
+    SAGA,
+    SAGALD,
     SGHMC,
     SGLD,
     SGLDFP,
     SGMCMC,
     SGRRLD,
+    ContiguousMinibatch,
     Diagonal,
     FixedPoint,
     Langevin,
@@ -21,6 +24,8 @@ from numpyro_sgmcmc import (
     RichardsonRomberg,
     RMSProp,
     SGHMCSplit,
+    SharedMinibatch,
+    SweepMinibatch,
     UniformMinibatch,
     cyclical,
     polynomial,
@@ -200,3 +205,11 @@ def test_a_friction_that_is_given_cannot_be_given_again():
         SGHMCSplit(model, friction=2.0).with_numbers(1e-3, friction=3.0)
     with pytest.raises(ValueError, match="Expected dynamics without a given friction"):
         SGLD(model).with_numbers(1e-3, friction=3.0)
+
+
+@pytest.mark.parametrize("scheme", [ReshuffledMinibatch(), SharedMinibatch(SweepMinibatch())])
+def test_a_table_of_gradients_needs_independent_minibatches(scheme):
+    for make in (partial(SAGALD, model), partial(SGHMC, model, 1e-3, gradient=SAGA())):
+        with pytest.raises(TypeError, match=r"Expected independent minibatches with SAGA; got"):
+            make(minibatch=scheme)
+    SAGALD(model, minibatch=SharedMinibatch(ContiguousMinibatch()))
