@@ -32,8 +32,8 @@ class SAGA(AbstractGradient):
 
     Then t_i = g_i(z) is stored for the rows of S. This is algorithm 2 of Dubey et al. (2016,
     "Variance Reduction in Stochastic Gradient Langevin Dynamics"), except that their table does not
-    include the prior. Only the first table takes a pass over the whole data. A step costs B gradients
-    of one row and reads and writes B d numbers of the table; this does not depend on N.
+    include the prior. Only the first table takes a pass over the whole data. A step costs B
+    gradients of one row and reads and writes B d numbers of the table, whatever N is.
 
     The estimate is unbiased for any values in the table if the rows do not depend on the table. In
     epochs the next rows are those with the oldest gradients: with ten minibatches to an epoch and
