@@ -1,5 +1,7 @@
 """The joint density of shared parameters and latents of rows."""
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +21,7 @@ CASES = {
 }
 
 
+@cache
 def joint(name):
     model, y = CASES[name]
     structure = read_structure(model, (y, 2), {})
@@ -32,14 +35,14 @@ def test_the_parts_add_up_to_numpyro_s_potential_of_all_rows(name):
     position = 0.3 * jax.random.normal(jax.random.key(1), (structure.dimension,))
     latents = 0.3 * jax.random.normal(jax.random.key(2), (len(y), local.dimension))
     values = structure.unravel(position) | local.unravel(latents)
-    exact = jax.value_and_grad(lambda z: potential_energy(model, (y, None), {}, z))(values)
+    exact = jax.jit(jax.value_and_grad(lambda z: potential_energy(model, (y, None), {}, z)))(values)
 
     def total(position, latents):
         rows = jnp.arange(len(y))
         each, _ = jax.vmap(potential.row, (None, 0, 0))(position, latents, rows)
         return potential.shared(position) + each.sum()
 
-    energy, slopes = jax.value_and_grad(total, argnums=(0, 1))(position, latents)
+    energy, slopes = jax.jit(jax.value_and_grad(total, argnums=(0, 1)))(position, latents)
     np.testing.assert_allclose(energy, exact[0], rtol=1e-5)
     shared = structure.ravel({name: exact[1][name] for name in structure.prototype})
     np.testing.assert_allclose(slopes[0], shared, rtol=2e-4, atol=2e-4)
@@ -54,11 +57,10 @@ def test_values_of_a_row_are_those_of_the_model(name):
     local = structure.local
     position = 0.3 * jax.random.normal(jax.random.key(1), (structure.dimension,))
     latents = 0.3 * jax.random.normal(jax.random.key(2), (len(y), local.dimension))
-    found = local.split(
-        jax.vmap(potential.row, (None, 0, 0))(position, latents, jnp.arange(len(y)))[1]
-    )
+    each = jax.jit(jax.vmap(potential.row, (None, 0, 0)))
+    found = local.split(each(position, latents, jnp.arange(len(y)))[1])
     values = structure.unravel(position) | local.unravel(latents)
-    exact = constrain_fn(handlers.seed(model, 0), (y, None), {}, values)
+    exact = jax.jit(lambda z: constrain_fn(handlers.seed(model, 0), (y, None), {}, z))(values)
     for site in local.sites:
         expected = np.moveaxis(np.asarray(exact[site.name]), site.axis, 0)
         np.testing.assert_allclose(found[site.name], expected, rtol=1e-5, atol=1e-6)

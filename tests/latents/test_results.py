@@ -83,6 +83,7 @@ def test_a_model_without_latents_of_rows(run):
         sg.local_posterior(mcmc, [0])
 
 
+@pytest.mark.long
 def test_the_driver_and_a_resumed_folder_give_the_same_bits(tmp_path):
     short, *both = (mcmc_of(num_warmup=5, num_samples=n, num_chains=2) for n in (15, 30, 30))
     own, driven = both
