@@ -54,7 +54,10 @@ OBJECTS = {
     ),
     "xarray": (
         XARRAY,
-        {"xarray.core.dataarray.DataArray": ("class", "generated/xarray.DataArray.html")},
+        {
+            "xarray.core.dataarray.DataArray": ("class", "generated/xarray.DataArray.html"),
+            "xarray.core.dataset.Dataset": ("class", "generated/xarray.Dataset.html"),
+        },
     ),
     "python": (
         PYTHON,
