@@ -206,6 +206,7 @@ def test_a_limit_on_the_size_of_files_leaves_the_last_commit(nursery, tmp_path):
     assert content(tmp_path) == content(tmp_path.with_name("whole"))
 
 
+@pytest.mark.long
 def test_kills(nursery, tmp_path):
     samples, rng = 20_000, np.random.default_rng(0)
     nursery.whole("epochs", tmp_path / "whole", samples)
