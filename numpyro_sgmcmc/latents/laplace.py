@@ -41,8 +41,8 @@ def laplace_rows(
     """Return the Laplace approximation of p(a_i | z, y_i) of all or some rows.
 
     The search begins at `start`, (rows, k). Levenberg and Marquardt's damped Newton method
-    minimises u_i(z, .) in so many steps. Where the curvature is not
-    positive its modulus takes its place, raised to a small share of the largest one.
+    minimises u_i(z, .) in so many steps. Where the curvature is not positive its modulus takes its
+    place, raised to a small share of the largest one.
     """
 
     def of_row(inputs: tuple[jax.Array, jax.Array]) -> RowMode:

@@ -9,7 +9,7 @@ import xarray as xr
 ARVIZ_MAJOR = int(az.__version__.split(".")[0])
 
 WITHOUT_DRAWS = ("observed_data", "constant_data", "gradient_noise", "latents")
-"""Groups whose arrays have no chain and draw axes."""
+"""Groups whose arrays have no axis of draws."""
 
 
 def assemble(

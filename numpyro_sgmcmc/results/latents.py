@@ -18,8 +18,9 @@ def latents_of(run: Run) -> LatentState:
 def moments(run: Run) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]]]:
     """Return means and standard deviations of each chain by site, and names of dimensions.
 
-    They are over the visits of a row after the warm-up: NaN for a row without a visit, and a
-    standard deviation also for a row with one.
+    They are over the visits of a row after the warm-up, all of the same weight also if step sizes
+    decrease. A mean is NaN for a row without a visit, a standard deviation also for one with a
+    single visit.
     """
     structure = run.structure
     local, state = structure.local, latents_of(run)

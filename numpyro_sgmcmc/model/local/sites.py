@@ -132,7 +132,7 @@ def _check(
 ) -> None:
     index = (
         f" Draw {first!r} in a whole plate (no `subsample_size`) and index it with the minibatch,"
-        f" `{first}[i]`, or use `handlers.block` and SVI."
+        f" `{first}[i]`, or use SVI (`numpyro.infer.SVI`)."
     )
     if len(plates) > 1:
         raise ValueError(
