@@ -38,8 +38,8 @@ def warn_about_dropped_sites(structure: Structure) -> None:
         warn_user(
             f"Deterministic site(s) {names} depend on the minibatch (or on random numbers,"
             " discrete latent sites or latents of rows) and are left out of the draws. For their"
-            " values on all rows run `numpyro.infer.Predictive(model, mcmc.get_samples())` on the model"
-            " without `subsample_size`."
+            " values on all rows run `numpyro.infer.Predictive(model, mcmc.get_samples())` on the"
+            " model without `subsample_size`."
         )
 
 
