@@ -1,11 +1,12 @@
 """A few directions in many dimensions: single coordinates, and weighted means of arrays."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple, Self, final
 
 import jax
 import jax.numpy as jnp
+
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 class Group(NamedTuple):
@@ -21,7 +22,7 @@ class Group(NamedTuple):
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=["weights"], meta_fields=["groups"])
+@as_pytree(static=("groups",))
 @dataclass(frozen=True)
 class Subspace:
     """Orthonormal directions, the columns of P (d, r).

@@ -11,6 +11,7 @@ from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
@@ -32,7 +33,7 @@ class Moved(NamedTuple):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Transition:
     """One step of any dynamics with any gradient estimate under any preconditioner.

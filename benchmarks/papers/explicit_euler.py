@@ -10,11 +10,12 @@ from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.dynamics.hamiltonian import equilibrium_momentum
+from numpyro_sgmcmc.pytree import as_pytree
 from tests.oracles.recursion import Recursion
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class ExplicitEuler(AbstractDynamics):
     """z <- z + h p with the old p; p <- (1 - D h) p - h g + sqrt(2 D) dW.

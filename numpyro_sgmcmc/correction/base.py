@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.pytree import as_pytree
+
 
 class AbstractCorrection(ABC):
     """Covariance V of the gradient noise in the preconditioner's coordinates, at T = 1.
@@ -65,7 +67,7 @@ def remainder(share: jax.Array) -> jax.Array:
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class DiagonalCorrection(AbstractCorrection):
     """V as its diagonal.

@@ -14,11 +14,12 @@ from numpyro_sgmcmc.correction.base import (
     coordinate_axes,
     remainder,
 )
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.subspace import Subspace
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class CoupledCorrection(AbstractCorrection):
     """V = P W P' + (I - P P') diag(v) (I - P P') for orthonormal directions P.

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.correction.base import AbstractCorrection, DiagonalCorrection, remainder
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class DenseCorrection(AbstractCorrection):
     """V as its eigenvalues and eigenvectors.

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, final
 import jax
 
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.staleness import CurvatureRemedy
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 
@@ -18,7 +19,7 @@ class Delivery(NamedTuple):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class DeliveredEstimate(AbstractGradient):
     """The estimate in the walker's state, which a worker computed at an older position.

@@ -14,6 +14,7 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
     total_friction,
     underdamped_relaxation,
 )
+from numpyro_sgmcmc.pytree import as_pytree
 
 SMALL = 0.5
 """D h / 2 below which x - tanh x is summed as a series, because it would cancel."""
@@ -33,7 +34,7 @@ SERIES = (
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class ExactFriction(AbstractDynamics):
     """Splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW that solves all but U.

@@ -10,10 +10,11 @@ from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Hamiltonian(AbstractDynamics):
     """Semi-implicit Euler steps of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 
 from numpyro_sgmcmc.dynamics.base import AbstractDynamics
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Langevin(AbstractDynamics):
     """Euler-Maruyama steps of dz = -grad U(z) dt + sqrt(2 T) dW.

@@ -14,6 +14,7 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
     underdamped_relaxation,
 )
 from numpyro_sgmcmc.dynamics.splitting import Splitting
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 class Thermostat(NamedTuple):
@@ -25,7 +26,7 @@ class Thermostat(NamedTuple):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class NoseHoover(AbstractDynamics):
     """Symmetric splitting of the stochastic-gradient Nose-Hoover thermostat.

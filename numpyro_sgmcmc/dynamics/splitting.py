@@ -14,10 +14,11 @@ from numpyro_sgmcmc.dynamics.hamiltonian import (
     total_friction,
     underdamped_relaxation,
 )
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Splitting(AbstractDynamics):
     """Symmetric splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.

@@ -7,11 +7,12 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True, eq=False)
 class FixedPoint(AbstractGradient):
     """The minibatch gradient minus its error at an anchor a.

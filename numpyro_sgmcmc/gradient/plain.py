@@ -6,11 +6,12 @@ from typing import ClassVar, final
 import jax
 
 from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential, WholeData
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Plain(AbstractGradient):
     """The gradient of the minibatch potential: grad U_S(z).

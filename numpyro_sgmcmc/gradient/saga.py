@@ -1,7 +1,6 @@
 """Control variates from a table of each row's last gradient: SAGA."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, NamedTuple, final
 
 import jax
@@ -9,6 +8,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.checks import check_count
 from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeData
 
 
@@ -20,7 +20,7 @@ class Table(NamedTuple):
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["max_bytes"])
+@as_pytree(static=("max_bytes",))
 @dataclass(frozen=True)
 class SAGA(AbstractGradient):
     """A control variate from a table of the last gradient of each row.

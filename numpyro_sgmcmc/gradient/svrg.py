@@ -1,7 +1,6 @@
 """Control variates centred at a past position of the walker: variance-reduced gradients."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar, final
 
 import jax
@@ -9,11 +8,12 @@ import jax
 from numpyro_sgmcmc.checks import check_count
 from numpyro_sgmcmc.gradient.base import AbstractGradient, Anchor, Estimate
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeData
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["period"])
+@as_pytree(static=("period",))
 @dataclass(frozen=True)
 class SVRG(AbstractGradient):
     """The minibatch gradient minus its error at a past position of the walker.

@@ -1,7 +1,6 @@
 """The gradient for shared parameters from a table of the rows' gradients at their latents."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, final
 
 import jax
@@ -10,11 +9,12 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
 from numpyro_sgmcmc.latents.moves import Visited, moved, visited
 from numpyro_sgmcmc.latents.state import LatentState
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, WholeData
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[])
+@as_pytree()
 @dataclass(frozen=True)
 class LatentTable(AbstractGradient):
     """The gradient of the joint potential at the current latents of all rows, and their moves.

@@ -1,7 +1,6 @@
 """Minibatches that use every row once in an epoch, in a new random order each time."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, NamedTuple, final
 
 import jax
@@ -11,6 +10,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.minibatch.permutation import permuted
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Indices, Plate
 
 
@@ -53,7 +53,7 @@ def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=[])
+@as_pytree()
 @dataclass(frozen=True)
 class ReshuffledMinibatch(AbstractMinibatch):
     """Uses every row once in an epoch, in a new random order in each epoch.

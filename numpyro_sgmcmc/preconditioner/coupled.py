@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.subspace import Subspace
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Coupled(AbstractLinearMap):
     """S = diag(outer) (I + P (L - I) P') diag(inner).

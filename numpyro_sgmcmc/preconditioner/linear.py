@@ -8,10 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap, AbstractPreconditioner
+from numpyro_sgmcmc.pytree import as_pytree
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Identity(AbstractLinearMap):
     """S = I."""
@@ -32,7 +33,7 @@ class Identity(AbstractLinearMap):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Diagonal(AbstractLinearMap):
     """S = diag(scale).
@@ -59,7 +60,7 @@ class Diagonal(AbstractLinearMap):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class Dense(AbstractLinearMap):
     """S = factor, such as a Cholesky factor of the posterior's covariance factor factor'.

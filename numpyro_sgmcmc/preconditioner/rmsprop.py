@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.checks import check_number
 from numpyro_sgmcmc.preconditioner.base import AbstractPreconditioner
 from numpyro_sgmcmc.preconditioner.linear import Diagonal
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, StochasticPotential
 
 
@@ -30,7 +31,7 @@ class Squares(NamedTuple):
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=[], meta_fields=["decay", "damping"])
+@as_pytree(static=("decay", "damping"))
 @dataclass(frozen=True)
 class RMSProp(AbstractPreconditioner):
     """S = diag(G)^(1/2), G = w / (damping + sqrt(V / w)), V a running sum of squared gradients.

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
+from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.staleness.remedy import CurvatureRemedy
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential, WholeData
 
@@ -39,7 +40,7 @@ def no_past(position: jax.Array, largest: int) -> Past:
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class StaleEstimate(AbstractGradient):
     """The estimate of `inner` at the point of an earlier transition.

@@ -11,6 +11,7 @@ import numpy as np
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.pytree import as_pytree
 
 PROBES = 32
 """Vectors of random signs from which a diagonal is estimated in many dimensions."""
@@ -39,7 +40,7 @@ class AbstractRemedy(ABC):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class FrictionRemedy(AbstractRemedy):
     """Friction D + h a lambda with the noise of D, where a is the mean age.
@@ -74,7 +75,7 @@ class FrictionRemedy(AbstractRemedy):
 
 
 @final
-@jax.tree_util.register_dataclass
+@as_pytree()
 @dataclass(frozen=True)
 class CurvatureRemedy(AbstractRemedy):
     """H (q_now - q_then) is added to a gradient at q_then.

@@ -1,7 +1,6 @@
 """A tag for the data of a state, and its comparison with the data of an iteration."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, final
 
 import jax
@@ -10,13 +9,14 @@ import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.model import Fingerprint, glimpse
+from numpyro_sgmcmc.pytree import as_pytree
 
 UNKNOWN = 0
 """Stands for a checksum that could not be computed because JAX was tracing."""
 
 
 @final
-@partial(jax.tree_util.register_dataclass, data_fields=["words"], meta_fields=["edition"])
+@as_pytree(static=("edition",))
 @dataclass(frozen=True)
 class DataTag:
     """Identifies the data from which a chain's anchor, settings and start were computed.
