@@ -36,7 +36,7 @@ class ReplicaExchange(NumPyroKernel):
     with noise of temperature T_k and so samples exp(-U / T_k): a hot one crosses barriers, and
     swaps hand its positions down to the coldest one, whose draws are those of the run. Every
     `swap_every` transitions neighbours propose to swap positions, the pairs (0, 1), (2, 3), ... and
-    (1, 2), (3, 4), ... in turn (Okabe et al. 2001), which is accepted with probability
+    (1, 2), (3, 4), ... in turn (Syed et al. 2022), which is accepted with probability
 
         min(1, exp(x)),    x = (1 / T_k - 1 / T_(k+1)) (U(z_k) - U(z_(k+1))).
 
@@ -51,11 +51,11 @@ class ReplicaExchange(NumPyroKernel):
 
         min(1, exp(x_m - s^2 / 2)),
 
-    which is exact for normal errors of known variance (Ceperley and Dewing 1999), as is the swap of
-    Deng et al. (2020), which has the same correction. Without it hot positions are accepted too
-    often. An estimated s^2 adds the terms that `swapping.accepted` lists: detailed balance then
-    holds to 1.4e-3 at s = 1.5 with m = 32, and better with more. Errors are normal by the central
-    limit theorem over m B rows, as long as no few rows dominate.
+    which is exact for normal errors of known variance (Ceperley and Dewing 1999). The swaps of Deng
+    et al. (2020) have the same correction. Without it hot positions are accepted too often. An
+    estimated s^2 adds the terms that `swapping.accepted` lists: detailed balance then holds to
+    1.4e-3 at s = 1.5 with m = 32, and better with more. Errors are normal by the central limit
+    theorem over m B rows, as long as no few rows dominate.
 
     Minibatches pay only where s is about 1 or less. In a regular model with d parameters, N rows
     and temperatures that differ by the factor 1 + r, s^2 is about 2 r^2 d N / (T m B). Swaps want
@@ -79,17 +79,20 @@ class ReplicaExchange(NumPyroKernel):
     integrable: a Cauchy prior that the data say nothing about is not at T >= 2.
 
     Cost. K replicas take K gradients a transition, and K energies of all rows (or of m B rows)
-    every `swap_every` transitions. After a warm-up iteration by iteration, look at the shares of
-    accepted swaps (`state.swaps.rates`, and in the progress bar): with 0.2 to 0.4 for each pair
-    positions travel fastest. `replica`, collected with the draws, is the label of the coldest
-    position; `state.swaps.round_trips` counts travels from the coldest to the hottest and back.
+    every `swap_every` transitions.
+
+    Statistics. `mcmc.last_state.swaps` is the record of swaps since the start. Its `rates` are the
+    shares of accepted swaps by pair; the progress bar shows the smallest. With 0.2 to 0.4 for each
+    pair a ladder has few temperatures that positions still pass through. `round_trips` counts
+    arrivals from the hottest temperature. `replica`, collected with the draws, is the label of the
+    coldest position.
 
     References:
         Swendsen and Wang 1986, "Replica Monte Carlo Simulation of Spin-Glasses",
         https://doi.org/10.1103/PhysRevLett.57.2607
 
-        Okabe, Kawata, Okamoto and Mikami 2001, "Replica-exchange Monte Carlo method for the
-        isobaric-isothermal ensemble", https://doi.org/10.1016/S0009-2614(01)00055-0
+        Syed, Bouchard-Cote, Deligiannidis and Doucet 2022, "Non-Reversible Parallel Tempering: a
+        Scalable Highly Parallel MCMC Scheme", https://arxiv.org/abs/1905.02939
 
         Ceperley and Dewing 1999, "The penalty method for random walks with uncertain energies",
         https://arxiv.org/abs/physics/9812035
@@ -97,8 +100,8 @@ class ReplicaExchange(NumPyroKernel):
         Deng, Feng, Gao, Liang and Lin 2020, "Non-convex Learning via Replica Exchange Stochastic
         Gradient MCMC", https://arxiv.org/abs/2008.05367
 
-    Symbols. Deng et al.'s tau is a temperature T of U, their sigma^2 the variance of the error of
-    U(z_1) - U(z_2), and their factor F, which reduces the correction, is 1 here.
+    Symbols. Deng et al.'s tau is T, their sigma^2 half of the variance of the error of U(z_1) -
+    U(z_2), and their factor F, which makes the correction smaller, is 1 here.
 
     Args:
         kernel: a kernel of one walker, such as `SGHMCSplit(model)`, with fresh gradients.

@@ -48,7 +48,7 @@ def accepted(key: jax.Array, ratio: LogRatio) -> jax.Array:
 
     If s^2 is itself an estimate v with n degrees of freedom, the penalty is the logarithm of an
     unbiased estimate of exp(-s^2 / 2), whose expansion is
-    v / 2 + v^2 / (4 (n + 2)) + v^3 / (3 (n + 2) (n + 4)) (their equation 36 with n + 1 samples).
+    v / 2 + v^2 / (4 (n + 2)) + v^3 / (3 (n + 2) (n + 4)), which they give for n + 1 samples.
     A ratio that is not a number is not accepted.
     """
     value = ratio.value

@@ -91,9 +91,8 @@ def warn_about_other_modes(structure: Structure, found: OtherModes | None) -> No
         f" one that has {share:.2g}; the next differs most in site {site!r}. Chains may not move"
         " between modes. If modes differ by their labels or signs only, order or fix these in the"
         " model, or choose the labels with `init_strategy=init_to_value(...)`. Otherwise let"
-        " replicas at higher temperatures carry chains between modes, ReplicaExchange(kernel, [1, 2,"
-        " 4, ...]), give each chain a start of its own with `init_params`, or sample each mode by"
-        " itself."
+        " hot replicas carry chains between modes, ReplicaExchange(kernel, [1, 2, 4, 8]), give each"
+        " chain a start of its own with `init_params`, or sample each mode by itself."
     )
 
 
