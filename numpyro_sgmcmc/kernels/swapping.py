@@ -53,7 +53,7 @@ def accepted(key: jax.Array, ratio: LogRatio) -> jax.Array:
     """
     value = ratio.value
     if ratio.variance is not None:
-        v, n = ratio.variance, ratio.freedom
+        v, n = ratio.variance, float(ratio.freedom)
         value = value - v / 2 - v**2 / (4 * (n + 2)) - v**3 / (3 * (n + 2) * (n + 4))
     # 1 - u is in (0, 1].
     u = random.uniform(key, value.shape, value.dtype, 0.0, 1.0)
