@@ -20,6 +20,7 @@ from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import View
 from numpyro_sgmcmc.state import no_swaps
 from tests.exactness.simulate import simulate
+from tests.exactness.test_noise_correction import corrected as corrected_recursion
 from tests.exactness.test_stationary_distribution import BATCH as FEW
 from tests.exactness.test_stationary_distribution import BATCHED, FRICTION, LOCATION
 from tests.marks import briefly
@@ -198,17 +199,28 @@ def replicas_of(kernel, start, burn_in, draws, chains=400, seed=0):
     return np.asarray(jnp.swapaxes(run(state, LOCATION)[burn_in:], 0, 1), np.float64)
 
 
-@pytest.mark.parametrize("name", ["langevin", pytest.param("splitting", marks=pytest.mark.long)])
+PLAIN = {
+    "langevin": (SGLD, 0.012, {}),
+    "splitting": (partial(SGHMCSplit, friction=FRICTION), 0.09, {}),
+    "langevin, corrected": (SGLD, 0.0018, {"noise_correction": "dense"}),
+}
+
+
+@pytest.mark.parametrize("name", briefly(PLAIN, ["langevin, corrected"]))
 def test_each_replica_has_the_distribution_of_its_temperature(name):
     """Without swaps each is the kernel at its temperature, gradient noise included."""
     exact = linear.posterior(*LOCATION)
-    h = {"langevin": 0.012, "splitting": 0.09}[name]
-    build = {"langevin": SGLD, "splitting": partial(SGHMCSplit, friction=FRICTION)}[name]
-    kernel = ReplicaExchange(build(BATCHED, h, num_steps=3), [1.0, 2.0, 4.0], swap_every=10**9)
+    build, h, options = PLAIN[name]
+    inside = build(BATCHED, h, num_steps=3, **options)
+    kernel = ReplicaExchange(inside, [1.0, 2.0, 4.0], swap_every=10**9)
     start = jnp.broadcast_to(jnp.asarray(exact.mode, jnp.float32), (400, 2))
     found = replicas_of(kernel, start, 80, 60) - exact.mode
-    recursion = DYNAMICS[name](h, np.eye(2), FRICTION)
+    correction = kernel.memory.latest.tuned.correction
     for k, temperature in enumerate([1.0, 2.0, 4.0]):
+        recursion = DYNAMICS[name.partition(",")[0]](h, np.eye(2), FRICTION)
+        if correction is not None:
+            cooled = correction.at_temperature(temperature)
+            recursion = corrected_recursion(recursion, cooled, inside.options.dynamics, h)
         noise = exact.noise(FEW)
         expected = stationary_covariance(recursion, exact.hessian, noise, h, temperature)
         second = (found[:, :, k] ** 2).mean(1)
@@ -226,7 +238,7 @@ def test_swaps_add_no_bias_of_their_own(name):
     """The coldest variance lies between the exact one and the kernel's own at this step size.
 
     Swaps by exact energies keep exp(-U / T); the kernel keeps its biased distribution. Without
-    gradient noise the bias is 5 and 1 % of the two variances here.
+    gradient noise the bias is 5 and 1 % of the two variances for SGLD.
     """
     exact = linear.posterior(*LOCATION)
     build, h = BIASED[name]
