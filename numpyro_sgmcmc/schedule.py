@@ -53,6 +53,9 @@ class polynomial:
 class cyclical:
     """Cosine cycles h_l = h_0 / 2 (cos(pi (l mod M) / M) + 1) (Zhang et al. 2020).
 
+    Large steps may carry a chain to other modes, but then discretisation decides how often: shares
+    of modes are not those of the posterior. `ReplicaExchange` gives these.
+
     References:
         Zhang, Li, Zhang, Chen and Wilson 2020, "Cyclical Stochastic Gradient MCMC for Bayesian Deep
         Learning", https://arxiv.org/abs/1902.03932

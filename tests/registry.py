@@ -16,6 +16,7 @@ from numpyro_sgmcmc import (
     UBU,
     FixedPoint,
     Hamiltonian,
+    ReplicaExchange,
     RichardsonRomberg,
     SGHMCSplit,
     StaleGradient,
@@ -27,7 +28,8 @@ class Entry(NamedTuple):
     """A kernel's constructor, and what an oracle must know of it.
 
     `is_linear`: `tests/oracles/recursion.py` gives its distribution on a linear-Gaussian model;
-    other kernels have oracles of their own. `age`: of the gradients, in transitions.
+    other kernels have oracles of their own. `age`: of the gradients, in transitions. `replicas`: at
+    different temperatures, so that temperature 0 is refused.
     """
 
     build: Callable[..., Any]
@@ -37,6 +39,7 @@ class Entry(NamedTuple):
     replace: bool = True
     is_linear: bool = True
     age: int = 0
+    replicas: int = 1
 
 
 def _sgld(model, h, friction, anchor, **options):
@@ -92,6 +95,11 @@ def _stale_split(model, h, friction, anchor, **options):
     return StaleGradient(SGHMCSplit(model, h, friction=friction, **options), 1)
 
 
+def _replicas(model, h, friction, anchor, **options):
+    kernel = SGHMCSplit(model, h, friction=friction, **options)
+    return ReplicaExchange(kernel, [1.0, 2.0, 4.0], swap_every=2)
+
+
 def _pair_sgldfp(model, h, friction, anchor, **options):
     return RichardsonRomberg(SGLDFP(model, h, anchor=anchor, **options))
 
@@ -112,6 +120,7 @@ KERNELS = {
     "SVRGLD": Entry(_svrgld, "langevin", is_linear=False),
     "SAGALD": Entry(_sagald, "langevin", is_linear=False),
     "StaleGradient(SGHMCSplit)": Entry(_stale_split, "late splitting", is_linear=False, age=1),
+    "ReplicaExchange(SGHMCSplit)": Entry(_replicas, "splitting", is_linear=False, replicas=3),
     "SGRRLD": Entry(_sgrrld, "langevin", pair=True),
     "SGRRHMC": Entry(_sgrrhmc, "hamiltonian", pair=True),
     "RichardsonRomberg(SGLDFP)": Entry(_pair_sgldfp, "langevin", fixed_point=True, pair=True),

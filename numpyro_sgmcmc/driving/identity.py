@@ -145,9 +145,7 @@ def _function(function: Any) -> str:
 def _options(kernel: Any) -> dict[str, str]:
     if isinstance(kernel, NumPyroKernel):
         values = {f.name: getattr(kernel.options, f.name) for f in fields(kernel.options)}
-        return {name: _words(value) for name, value in values.items()} | {
-            "levels": str(kernel.levels)
-        }
+        return {name: _words(value) for name, value in (values | kernel.settings).items()}
     simple = bool | int | float | str
     return {n.lstrip("_"): repr(v) for n, v in vars(kernel).items() if isinstance(v, simple)}
 

@@ -4,6 +4,7 @@ from numpyro_sgmcmc.kernels.base import AbstractKernel
 from numpyro_sgmcmc.kernels.extrapolated import SGRRHMC, SGRRLD
 from numpyro_sgmcmc.kernels.extrapolation import walker_coefficients
 from numpyro_sgmcmc.kernels.protocol import NumPyroKernel
+from numpyro_sgmcmc.kernels.replica_exchange import ReplicaExchange
 from numpyro_sgmcmc.kernels.richardson_romberg import (
     AbstractRichardsonRomberg,
     RichardsonRomberg,
@@ -30,6 +31,7 @@ __all__ = [
     "AbstractKernel",
     "AbstractRichardsonRomberg",
     "NumPyroKernel",
+    "ReplicaExchange",
     "RichardsonRomberg",
     "SGHMCSplit",
     "StaleGradient",

@@ -4,6 +4,9 @@ from time import perf_counter
 from typing import Any, final
 
 import jax
+import numpy as np
+
+from numpyro_sgmcmc.state import ReplicaExchangeState
 
 PERIOD = 0.1
 """Seconds for which the text is reused. Reading a state waits for the device, so NumPyro's loop
@@ -21,7 +24,8 @@ class Progress:
         """Return the numbers to show of this or a very recent state.
 
         They are the step size, the transitions of an iteration if the warm-up chose their number,
-        and the share of diverged iterations.
+        the share of diverged iterations, and the smallest share of accepted swaps of a pair of
+        replicas.
         """
         now = perf_counter()
         if now >= self._until:
@@ -29,6 +33,14 @@ class Progress:
             step_size, diverged, count, pace = jax.device_get(numbers)
             share = diverged / max(int(count), 1)
             steps = "" if pace is None else f"{pace.num_steps:,} steps per draw, "
-            self._words = f"step size {step_size:.2e}, {steps}diverged {share:.1%}"
+            self._words = f"step size {step_size:.2e}, {steps}diverged {share:.1%}{_swaps(state)}"
             self._until = perf_counter() + PERIOD
         return self._words
+
+
+def _swaps(state: Any) -> str:
+    if not isinstance(state, ReplicaExchangeState):
+        return ""
+    rates = np.asarray(state.swaps.rates)
+    known = rates[np.isfinite(rates)]
+    return f", swaps {known.min():.0%}" if known.size else ""

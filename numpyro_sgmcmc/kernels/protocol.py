@@ -20,7 +20,7 @@ from numpyro_sgmcmc.state import is_made_for
 
 
 class NumPyroKernel(MCMCKernel, ABC):
-    """A kernel of one walker, or of several walkers at different step sizes.
+    """A kernel of one walker, or of several at different step sizes or temperatures.
 
     A kernel holds only the user's choices. Whatever depends on data is in its `memory` and in the
     states.
@@ -29,6 +29,9 @@ class NumPyroKernel(MCMCKernel, ABC):
     model: Callable
     levels: int
     """Number of walkers, whose step sizes are h, h / 2, ..."""
+
+    replicas: int = 1
+    """Number of replicas of a chain, at different temperatures."""
 
     @property
     @abstractmethod
@@ -63,6 +66,15 @@ class NumPyroKernel(MCMCKernel, ABC):
         their number.
         """
 
+    def _check_structure(self, structure: Structure) -> None:
+        """Raise an error for a model that this kernel cannot sample."""
+        if structure.local is not None and self.levels * self.replicas > 1:
+            raise TypeError(
+                f"Expected a kernel of one walker for a model with latents of rows; got"
+                f" {type(self).__name__}, whose walkers would need the same latents. Use"
+                " SGHMCSplit, SGHMC or SGLD."
+            )
+
     def coefficients(self, structure: Structure) -> tuple[float, ...]:
         """Return each walker's coefficient in an estimate, the finest first; they sum to 1."""
         return (1.0,)
@@ -71,6 +83,11 @@ class NumPyroKernel(MCMCKernel, ABC):
     def sample_field(self) -> str:
         """The field of the state that holds the draws."""
         return "z"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Choices that are not options of each walker, by name."""
+        return {"levels": self.levels}
 
     @property
     def num_steps(self) -> int | None:
@@ -125,12 +142,7 @@ class NumPyroKernel(MCMCKernel, ABC):
         memory, options = self.memory, self.options
         request = Request(rng_key, num_warmup, init_params)
         target, tag = memory.bind(self.model, options, model_args, model_kwargs or {})
-        if target.structure.local is not None and self.levels > 1:
-            raise TypeError(
-                f"Expected a kernel of one walker for a model with latents of rows; got"
-                f" {type(self).__name__}, whose walkers would need the same latents. Use"
-                " SGHMCSplit, SGHMC or SGLD."
-            )
+        self._check_structure(target.structure)
         memory.calls.append(began)
         prepared = memory.prepare(target, options, request, tag)
         return self._first(first_states(target, options, prepared, request, tag), target)

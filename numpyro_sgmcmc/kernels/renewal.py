@@ -19,7 +19,8 @@ def renewed(
     kwargs: dict,
     state: Any,
     gradient_state: Any,
-    z: dict[str, jax.Array],
+    z: Any,
+    has_replicas: bool = False,
 ) -> Any:
     """Return a walker's gradient state, renewed at `z` if its period has ended.
 
@@ -33,7 +34,8 @@ def renewed(
         kwargs: keyword arguments of the model.
         state: state of one or of all chains, for the iteration count and the estimator.
         gradient_state: the walker's gradient state, with a leading axis if there are many chains.
-        z: the walker's position by site, with the same leading axis.
+        z: the walker's position, flat or by site, with the same leading axis.
+        has_replicas: whether a chain has several such walkers, along the next axis.
     """
     gradient = state.tuned.gradient
     period = gradient.renewal_period(structure.plates)
@@ -41,17 +43,26 @@ def renewed(
         return gradient_state
     view = View(structure, options.minibatch, args, kwargs)
 
-    def renew_one(old: Any, z: dict[str, jax.Array]) -> Any:
+    def renew_one(old: Any, z: Any) -> Any:
         new = gradient.init(view, ravel_pytree(z)[0], None)
         sound = jnp.all(jnp.isfinite(ravel_pytree(new)[0]))
         return jax.tree.map(lambda a, b: jnp.where(sound, a, b), new, old)
 
-    is_single = is_prng_key(state.rng_key)
-    renew = renew_one if is_single else jax.vmap(renew_one)
-    first = state.i, state.tuned.pace
-    count, pace = first if is_single else jax.tree.map(lambda leaf: leaf[0], first)
-    is_due = (count > 0) & _is_first_of_period(count, period, options.num_steps, pace)
+    renew = jax.vmap(renew_one) if has_replicas else renew_one
+    renew = renew if is_prng_key(state.rng_key) else jax.vmap(renew)
+    is_due = is_due_now(options, state, period)
     return jax.lax.cond(is_due, lambda old: renew(old, z), lambda old: old, gradient_state)
+
+
+def is_due_now(options: Options, state: Any, period: int) -> jax.Array:
+    """Return whether something that is done every `period` transitions is due, for all chains.
+
+    The period is rounded down to whole iterations, at least one. Nothing is due at the start.
+    """
+    first = state.i, state.tuned.pace
+    is_single = is_prng_key(state.rng_key)
+    count, pace = first if is_single else jax.tree.map(lambda leaf: leaf[0], first)
+    return (count > 0) & _is_first_of_period(count, period, options.num_steps, pace)
 
 
 def _is_first_of_period(

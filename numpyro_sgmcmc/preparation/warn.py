@@ -90,7 +90,8 @@ def warn_about_other_modes(structure: Structure, found: OtherModes | None) -> No
         f" approximations give {1 - share:.2g} of the probability to them. All chains start in the"
         f" one that has {share:.2g}; the next differs most in site {site!r}. Chains may not move"
         " between modes. If modes differ by their labels or signs only, order or fix these in the"
-        " model, or choose the labels with `init_strategy=init_to_value(...)`. Otherwise give each"
+        " model, or choose the labels with `init_strategy=init_to_value(...)`. Otherwise let"
+        " hot replicas carry chains between modes, ReplicaExchange(kernel, [1, 2, 4, 8]), give each"
         " chain a start of its own with `init_params`, or sample each mode by itself."
     )
 

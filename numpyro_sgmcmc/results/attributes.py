@@ -11,7 +11,7 @@ import numpy as np
 from jax.random import key_impl
 
 import numpyro_sgmcmc
-from numpyro_sgmcmc.kernels import StaleGradient
+from numpyro_sgmcmc.kernels import ReplicaExchange, StaleGradient
 from numpyro_sgmcmc.running import Run
 
 PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
@@ -35,6 +35,7 @@ def run_attributes(run: Run) -> dict[str, Any]:
         **_parts(run),
         **_extrapolation(run),
         **_staleness(run),
+        **_replicas(run),
         "temperature": options.temperature,
         **_pace(run),
         "subsample": ", ".join(f"{n}: {p.subsample_size} of {p.size}" for n, p in plates) or "none",
@@ -68,6 +69,30 @@ def _staleness(run: Run) -> dict[str, Any]:
         "delay": in_words(staleness.delay),
         "mean_delay": staleness.delay.mean,
         "remedy": "none" if remedy is None else remedy.name,
+    }
+
+
+def _replicas(run: Run) -> dict[str, Any]:
+    """Return the temperatures of replicas, and the shares of accepted swaps of all chains."""
+    kernel = run.kernel
+    if not isinstance(kernel, ReplicaExchange):
+        return {}
+    in_all = lambda leaf: np.asarray(leaf, np.float64).reshape(-1, leaf.shape[-1])  # noqa: E731
+    swaps = run.state.swaps
+    proposed = in_all(swaps.proposed)
+    counts = np.maximum(proposed.sum(0), 1)
+    energies = "whole data"
+    if kernel.swap_minibatches is not None:
+        energies = f"{kernel.swap_minibatches} minibatches"
+    return {
+        "replica_kernel": type(kernel.kernel).__name__,
+        "temperatures": list(kernel.temperatures),
+        "swap_every": kernel.swap_period(run.structure.plates),
+        "swap_energies": energies,
+        "swaps_proposed": proposed.sum(0).astype(int).tolist(),
+        "swap_rates": (in_all(swaps.accepted).sum(0) / counts).tolist(),
+        "swap_noise": ((in_all(swaps.noise) * proposed).sum(0) / counts).tolist(),
+        "round_trips": int(np.sum(swaps.round_trips)),
     }
 
 
@@ -106,7 +131,7 @@ def _keys(state: Any) -> dict[str, Any]:
 
 def _cost(run: Run) -> dict[str, int]:
     """Return the minibatch gradients of all transitions, warm-up included, preparation not."""
-    walkers = (2**run.kernel.levels - 1) * run.settings["num_chains"]
+    walkers = (2**run.kernel.levels - 1) * run.kernel.replicas * run.settings["num_chains"]
     transitions = run.num_transitions * walkers
     each = run.tuned.gradient.gradients_per_step if run.structure.plates else 1
     return {"num_transitions": transitions, "num_gradient_evaluations": each * transitions}

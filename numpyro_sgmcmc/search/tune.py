@@ -154,6 +154,11 @@ def _check_kernel(kernel: Any) -> None:
             " draws cannot score extrapolated estimates. Tune the kernel inside and wrap the"
             " result: RichardsonRomberg(tune(SGLD(model), ...).kernel)."
         )
+    if isinstance(kernel, NumPyroKernel) and kernel.replicas > 1:
+        raise TypeError(
+            f"Expected a kernel with a single walker; got {type(kernel).__name__}. Tune the kernel"
+            " inside and wrap the result: ReplicaExchange(tune(SGLD(model), ...).kernel, [1, 2])."
+        )
     check_instance("kernel", kernel, AbstractKernel, "SGLD(model) or SGHMCSplit(model)")
     if kernel.options.staleness is not None:
         raise TypeError(

@@ -154,7 +154,7 @@ def _seconds_of_draw(run: Run) -> float | None:
         return None
     chains, method = run.settings["num_chains"], run.settings["chain_method"]
     at_once = chains if run.is_vectorised and method != "sequential" else 1
-    each = max(at_once / WALKERS, 1.0) / at_once
+    each = max(at_once * run.kernel.replicas / WALKERS, 1.0) / at_once
     return float(each * run.adaptation.seconds_per_transition * _transitions_of_draw(run))
 
 

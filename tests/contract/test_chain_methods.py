@@ -20,6 +20,8 @@ from tests.marks import briefly
     ("name", "method"),
     [
         ("SGLD", "parallel"),
+        ("ReplicaExchange(SGHMCSplit)", "parallel"),
+        pytest.param("ReplicaExchange(SGHMCSplit)", "sequential", marks=pytest.mark.long),
         pytest.param("SGHMCSplit(FixedPoint)", "sequential", marks=pytest.mark.long),
         pytest.param("RichardsonRomberg(SGHMCSplit)", "parallel", marks=pytest.mark.long),
         pytest.param("SVRGLD", "parallel", marks=pytest.mark.long),

@@ -26,7 +26,11 @@ from numpyro_sgmcmc.types import Minibatch
 from tests.contract.problem import ANCHOR, BASES, assert_same, build, data, mcmc_of, model
 from tests.registry import KERNELS
 
-FRESH = [name for name in BASES if name not in ("SAGALD",) and not KERNELS[name].age]
+FRESH = [
+    name
+    for name in BASES
+    if name != "SAGALD" and not KERNELS[name].age and KERNELS[name].replicas == 1
+]
 ZERO = {
     "an integer": lambda kernel: StaleGradient(kernel, 0),
     "a function": lambda kernel: StaleGradient(kernel, lambda count: 0 * count, max_staleness=3),
