@@ -74,6 +74,32 @@ def states_of(local):
     return np.array(list(product(*supports)), np.int32)
 
 
+def probabilities_of_classes(y):
+    """Return p(k_i = v | y) of both sides of each row, (rows, 2, 3), by sums over all classes.
+
+    Given the classes y is N(0, I + A A'), where A counts how often a row has each entry of m.
+    """
+    pairs = list(product(range(3), repeat=2))
+    counts = np.zeros((9, 4))
+    for row, pair in enumerate(pairs):
+        for value in pair:
+            counts[row, CLASSES[value]] += 1
+    logs = np.log([SHARES[a] * SHARES[b] for a, b in pairs])
+    found = np.zeros((len(y), 2, 3))
+    joint, where = [], list(product(range(9), repeat=len(y)))
+    for chosen in where:
+        rows = list(chosen)
+        covariance = np.eye(len(y)) + counts[rows] @ counts[rows].T
+        quadratic = y @ np.linalg.solve(covariance, y)
+        joint.append(logs[rows].sum() - (quadratic + np.linalg.slogdet(covariance)[1]) / 2)
+    weight = np.exp(np.array(joint) - max(joint))
+    for chosen, share in zip(where, weight / weight.sum(), strict=True):
+        for row, state in enumerate(chosen):
+            for side, value in enumerate(pairs[state]):
+                found[row, side, value] += share
+    return found
+
+
 def posterior_of_shifted(y=Y):
     """Return means of m, m^2 and each c_i, by sums over c and quadrature over m."""
     m = np.linspace(-12.0, 12.0, 20_001)
