@@ -133,6 +133,17 @@ class Structure:
         model = with_minibatch(self.model, self.fixed, indices, key)
         return enumerated(model, self.enumeration) if self.enumeration.dims else model
 
+    def without_discrete(self, model: Callable) -> Callable:
+        """Return the model with a minibatch whose discrete latents of rows have arbitrary values.
+
+        For NumPyro's functions of continuous sites, which would refuse or enumerate the others.
+        """
+        local = self.local
+        if local is None or not local.discrete:
+            return model
+        some = local.some_discrete(self.plates[local.plate].subsample_size)
+        return handlers.condition(model, data=local.unravel_discrete(some))
+
     def placeholder(self) -> dict[str, jax.Array]:
         """Return an arbitrary minibatch, for computations that do not depend on its rows."""
         return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}
@@ -155,8 +166,7 @@ class Structure:
             batch = self.plates[self.local.plate].subsample_size
             arbitrary = self.local.unravel(jnp.zeros((batch, self.local.dimension)))
             position, dropped = position | arbitrary, set(self.local.names)
-            discrete = self.local.unravel_discrete(self.local.some_discrete(batch))
-            model = handlers.substitute(model, data=discrete)
+            model = self.without_discrete(model)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
         dropped |= self.minibatch_sites | self.costly_sites
         return {name: value for name, value in sites.items() if name not in dropped}
