@@ -116,7 +116,7 @@ MODELS = {
     discrete_in_other_rows: "a row whose density depends on another row's latents, of 'z'",
     nothing_shared: "Expected at least one latent site outside the subsampled plate",
     random_density: "Expected a deterministic density in a model with latents of rows",
-    many: "Expected at most 64 latent numbers for each row",
+    many: "Expected at most 64 continuous latent numbers for each row",
     other_rows: "a row whose density depends on another row's latents, of 'a'",
     outside: "a density outside that depends on 'a'",
 }
