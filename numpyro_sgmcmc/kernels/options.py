@@ -183,9 +183,9 @@ def _checked_move(move: Any) -> Callable | str | None:
         return move
     names = ("rng_key", "gibbs_sites", "hmc_sites", "rows")
     wanted = f'"gibbs" or a function `move({", ".join(names)})`'
-    check_callable("latent_move", move, wanted)
+    function: Callable = check_callable("latent_move", move, wanted)
     try:
-        signature(move).bind(**dict.fromkeys(names))
+        signature(function).bind(**dict.fromkeys(names))
     except TypeError as error:
         raise TypeError(
             f"Expected `latent_move` to be {wanted}; got {move!r}: {error}. Name its parameters as"

@@ -40,11 +40,11 @@ def visited(
 ) -> Visited:
     """Return the densities of rows and their gradients."""
     derivatives = jax.value_and_grad(potential.row, argnums=(0, 1), has_aux=True)
-    if discrete is None:
-        discrete = potential.structure.local.some_discrete(len(rows))
-    found = jax.vmap(partial(derivatives, position))(latents, rows, discrete)
+    local = potential.structure.local
+    given = local.some_discrete(len(rows)) if discrete is None else discrete
+    found = jax.vmap(partial(derivatives, position))(latents, rows, given)
     (energy, values), (slope, force) = found
-    return Visited(energy, slope, force, latents, values, discrete)
+    return Visited(energy, slope, force, latents, values, given)
 
 
 def moved_together(

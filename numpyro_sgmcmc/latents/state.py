@@ -56,12 +56,12 @@ def first_state(
 ) -> LatentState:
     """Return the state of a chain at `position`, with these latents, before any move."""
     size, local = len(values), potential.structure.local
-    discrete = local.some_discrete(size) if discrete is None else discrete
-    table = row_gradients(potential, position, values, discrete)
+    given = local.some_discrete(size) if discrete is None else discrete
+    table = row_gradients(potential, position, values, given)
     zero = jnp.zeros((), jnp.int32)
     return LatentState(
         values=values,
-        discrete=discrete,
+        discrete=given,
         table=table,
         total=table.sum(0),
         factor=factor,

@@ -142,7 +142,8 @@ class Structure:
         if local is None or not local.discrete:
             return model
         some = local.some_discrete(self.plates[local.plate].subsample_size)
-        return handlers.condition(model, data=local.unravel_discrete(some))
+        values: Any = local.unravel_discrete(some)
+        return handlers.condition(model, data=values)
 
     def placeholder(self) -> dict[str, jax.Array]:
         """Return an arbitrary minibatch, for computations that do not depend on its rows."""
