@@ -22,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-long test-distributed fuzz faults lint format bench papers calibration docs clean
+.PHONY: help install demo test test-long test-release test-distributed fuzz faults lint format bench papers calibration docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,15 +53,19 @@ QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') &
 test: install ## run the tests (about 8 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
-	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults or distributed)"
+	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults or distributed or release)"
 else
 	@$(PYTEST) $(ARGS)
 endif
 
 # Continuous integration runs them too.
 test-long: install ## run the tests that `make test` leaves out (about 40 minutes)
-	@$(QUICKLY) tests -m "long and not (faults or slow or distributed)"
-	@$(PYTEST) tests -m "slow or papers"
+	@$(QUICKLY) tests -m "long and not (faults or slow or distributed or release)"
+	@$(PYTEST) tests -m "(slow or papers) and not release"
+
+# Before a release.
+test-release: install ## run further cases of long tests (about 10 minutes)
+	@$(PYTEST) tests -m release
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
 	@$(QUICKLY) tests/fuzz -m fuzz

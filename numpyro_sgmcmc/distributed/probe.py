@@ -35,7 +35,7 @@ class Probe(NamedTuple):
 def probe_of(kernel: AbstractKernel, rng_key: jax.Array, args: tuple, kwargs: dict) -> Probe:
     """Return a gradient to measure, with how many of them the kernel's estimator computes."""
     options = kernel.options
-    structure = read_structure(kernel.model, args, kwargs)
+    structure = read_structure(kernel.model, args, kwargs, options.latent_move)
     one = jnp.ones(())
     friction = one if options.dynamics.needs_friction else None
     step_size = one if options.step_size is None else None

@@ -55,6 +55,10 @@ class AbstractKernel(NumPyroKernel, ABC):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
+        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
+            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
+            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
+            that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -79,6 +83,7 @@ class AbstractKernel(NumPyroKernel, ABC):
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
+        latent_move: Callable | Literal["gibbs"] | None = None,
     ) -> None:
         self.model = check_callable("model", model, "a NumPyro model, a function")
         self._options = checked_options(
@@ -93,6 +98,7 @@ class AbstractKernel(NumPyroKernel, ABC):
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
+            latent_move=latent_move,
         )
 
     @property

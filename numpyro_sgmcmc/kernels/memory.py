@@ -58,7 +58,7 @@ class Memory:
         if last is None or last.fingerprint != found:
             if last is not None and edited_in_place(args, kwargs, (last.args, last.kwargs)):
                 self._edition += 1
-            structure = read_structure(model, args, kwargs)
+            structure = read_structure(model, args, kwargs, options.latent_move)
             warn_about_dropped_sites(structure)
             target = Target(structure, options.minibatch, args, kwargs)
             self.target = target.with_programs_of(last)
@@ -89,7 +89,7 @@ class Memory:
         _keep(self._prepared, _key(target.fingerprint, options, num_warmup), prepared)
 
     def structure_for(
-        self, model: Callable, found: Fingerprint, args: tuple, kwargs: dict
+        self, model: Callable, options: Options, found: Fingerprint, args: tuple, kwargs: dict
     ) -> Structure:
         """Return the structure of the model for the arguments of an iteration.
 
@@ -107,7 +107,7 @@ class Memory:
                 " continue with other data. Start a new run: set `mcmc.post_warmup_state = None`,"
                 " or create a new MCMC(kernel, ...), and call `mcmc.run(key, ...)`."
             )
-        structure = read_structure(model, args, kwargs)
+        structure = read_structure(model, args, kwargs, options.latent_move)
         return _keep(self._structures, found.layout, structure)
 
     def target_for(self, model: Callable, options: Options, args: tuple, kwargs: dict) -> Target:
@@ -115,7 +115,7 @@ class Memory:
         found = fingerprint(args, kwargs)
         if self.target is not None and self.target.fingerprint == found:
             return self.target
-        structure = read_structure(model, args, kwargs)
+        structure = read_structure(model, args, kwargs, options.latent_move)
         return Target(structure, options.minibatch, args, kwargs)
 
     def adaptation_for(

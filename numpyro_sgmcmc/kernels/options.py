@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from inspect import signature
 from typing import Any
 
 from jax.core import Tracer
@@ -27,6 +28,7 @@ def checked_options(
     num_steps: Any,
     max_num_steps: Any,
     init_strategy: Any,
+    latent_move: Any,
 ) -> Options:
     """Return a kernel's options.
 
@@ -66,6 +68,7 @@ def checked_options(
         init_strategy=check_callable(
             "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
         ),
+        latent_move=_checked_move(latent_move),
     )
 
 
@@ -168,6 +171,27 @@ def _check_increments(kind: Any, preconditioner: AbstractPreconditioner | None) 
             f" {type(preconditioner).__name__}, which uses the signs of the increments: a fifth of"
             " binomial ones are zero. Leave `increments` out."
         )
+
+
+def _checked_move(move: Any) -> Callable | str | None:
+    """Return the move of discrete latents of rows.
+
+    Raises:
+        TypeError: if it is neither "gibbs" nor a function of a key, sites and rows.
+    """
+    if move is None or (isinstance(move, str) and move == "gibbs"):
+        return move
+    names = ("rng_key", "gibbs_sites", "hmc_sites", "rows")
+    wanted = f'"gibbs" or a function `move({", ".join(names)})`'
+    function: Callable = check_callable("latent_move", move, wanted)
+    try:
+        signature(function).bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise TypeError(
+            f"Expected `latent_move` to be {wanted}; got {move!r}: {error}. Name its parameters as"
+            " for NumPyro's `HMCGibbs`, and add `rows`, the numbers of the rows to move."
+        ) from error
+    return move
 
 
 def _constant(value: Any, count: Any) -> Any:

@@ -158,7 +158,8 @@ class NumPyroKernel(MCMCKernel, ABC):
             ValueError: if the data are known to differ from those of every run of this kernel.
         """
         found = fingerprint(model_args, model_kwargs)
-        structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
+        asked = self.model, self.options, found
+        structure = self.memory.structure_for(*asked, model_args, model_kwargs)
         first = state.i, state.tuned.pace, state.data
         if not is_prng_key(state.rng_key):
             first = jax.tree.map(lambda leaf: leaf[0], first)
@@ -177,7 +178,8 @@ class NumPyroKernel(MCMCKernel, ABC):
     def postprocess_fn(self, model_args: tuple, model_kwargs: dict) -> Callable:
         """Return the map from unconstrained values to constrained and deterministic sites."""
         found = fingerprint(model_args, model_kwargs)
-        structure = self.memory.structure_for(self.model, found, model_args, model_kwargs)
+        given = self.model, self.options, found
+        structure = self.memory.structure_for(*given, model_args, model_kwargs)
         return partial(structure.constrain, args=model_args, kwargs=model_kwargs)
 
     def get_diagnostics_str(self, state: Any) -> str:

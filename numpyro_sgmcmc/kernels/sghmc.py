@@ -59,6 +59,10 @@ class SGHMC(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
+        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
+            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
+            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
+            that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -81,6 +85,7 @@ class SGHMC(AbstractKernel):
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
+        latent_move: Callable | Literal["gibbs"] | None = None,
     ) -> None:
         super().__init__(
             model,
@@ -95,6 +100,7 @@ class SGHMC(AbstractKernel):
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
+            latent_move=latent_move,
         )
 
 
@@ -141,6 +147,10 @@ class SGHMCSplit(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
+        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
+            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
+            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
+            that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -163,6 +173,7 @@ class SGHMCSplit(AbstractKernel):
         num_steps: int | None = None,
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
+        latent_move: Callable | Literal["gibbs"] | None = None,
     ) -> None:
         super().__init__(
             model,
@@ -177,4 +188,5 @@ class SGHMCSplit(AbstractKernel):
             num_steps=num_steps,
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
+            latent_move=latent_move,
         )

@@ -1,7 +1,16 @@
 """Latents of rows, kept for all rows and moved when their row is visited."""
 
 from numpyro_sgmcmc.latents.estimator import LatentTable
+from numpyro_sgmcmc.latents.gibbs import redrawn, redrawn_everywhere
 from numpyro_sgmcmc.latents.laplace import laplace_rows
 from numpyro_sgmcmc.latents.state import LatentState, first_state, is_latent
 
-__all__ = ["LatentState", "LatentTable", "first_state", "is_latent", "laplace_rows"]
+__all__ = [
+    "LatentState",
+    "LatentTable",
+    "first_state",
+    "is_latent",
+    "laplace_rows",
+    "redrawn",
+    "redrawn_everywhere",
+]

@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
-from numpyro_sgmcmc.latents.moves import Visited, moved, visited
+from numpyro_sgmcmc.latents.moves import Visited, moved_together, visited
 from numpyro_sgmcmc.latents.state import LatentState
+from numpyro_sgmcmc.model.local import Local, statistics
 from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, WholeData
 
@@ -33,8 +34,9 @@ class LatentTable(AbstractGradient):
     plain gradient, N^2 / B times the variance of a row's gradient over p(a_i | z, y_i) would be
     part of the noise, and would limit the step size to the order of B / N.
 
-    The rows of S are then moved at the same z by corrected moves (`moved`), and their t_i become
-    the gradients at the new latents a'. A chain thus alternates steps of z given a with moves of a
+    The rows of S are then moved at the same z: discrete latents by Gibbs steps or the user's own
+    move (`redrawn`), continuous ones by corrected moves (`moved`). Their t_i become the gradients
+    at the new latents a'. A chain thus alternates steps of z given a with moves of a
     given z, each of which leaves p(z, a | y) as it is but for the error of the step in z, which
     vanishes with h as for any other model. The moves take place in the middle of the step's kick:
     half of it is given with a and half with a', so that the estimate that is returned has
@@ -47,8 +49,9 @@ class LatentTable(AbstractGradient):
     takes about N / B transitions for each sweep that a Gibbs sampler, z given a and a given z,
     would take.
 
-    A step costs two gradients of B rows, in z and a together. Memory for each chain is
-    N (d + k + k^2 + 2 w) numbers, changed in place.
+    A step costs two gradients of B rows, in z and a together, and with discrete latents the
+    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v) numbers,
+    changed in place: k continuous and m discrete latents, w averages, v of which have a variance.
     """
 
     is_control_variate: ClassVar[bool] = True
@@ -67,9 +70,9 @@ class LatentTable(AbstractGradient):
         assert minibatch.key is not None
         share = len(state.values) / len(rows)
         energy, prior = jax.value_and_grad(potential.shared)(position)
-        before = visited(potential, position, state.values[rows], rows)
-        factor = state.factor[rows]
-        after, chance = moved(potential, position, before, rows, factor, state.step, minibatch.key)
+        before = visited(potential, position, state.values[rows], rows, state.discrete[rows])
+        how = state.factor[rows], state.step, minibatch.key
+        after, chance = moved_together(potential, position, before, rows, *how)
         # Exactly one place of each row is left in this array, of which nothing else is read.
         places = jnp.arange(len(rows), dtype=jnp.int32)
         claims = state.claims.at[rows].set(places)
@@ -83,11 +86,17 @@ class LatentTable(AbstractGradient):
         )
         total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
         kept = state._replace(total=total, claims=claims)
-        return estimate, _recorded(kept, rows, counts, after, chance)
+        local = potential.structure.local
+        return estimate, _recorded(local, kept, rows, counts, after, chance)
 
 
 def _recorded(
-    state: LatentState, rows: jax.Array, counts: jax.Array, after: Visited, chance: jax.Array
+    local: Local,
+    state: LatentState,
+    rows: jax.Array,
+    counts: jax.Array,
+    after: Visited,
+    chance: jax.Array,
 ) -> LatentState:
     """Return the state with the rows as they are after their moves.
 
@@ -98,14 +107,17 @@ def _recorded(
     is_kept = state.wait <= 0
     seen = jnp.where(is_kept, 1, 0)
     visits = state.visits[rows] + seen
-    deviation = after.values - state.mean[rows]
+    values, first = statistics(local, after.values, after.discrete), local.moments
+    deviation = values - state.mean[rows]
     share = seen / jnp.maximum(visits, 1)[:, None]
     mean = state.mean[rows] + share * deviation
-    square = state.square[rows] + seen * deviation * (after.values - mean)
+    product = deviation[:, :first] * (values - mean)[:, :first]
+    square = state.square[rows] + seen * product
     moves = state.moves + seen
     rate = jnp.mean(chance) - state.acceptance
     return state._replace(
         values=state.values.at[at].set(after.latents, mode="drop"),
+        discrete=state.discrete.at[at].set(after.discrete, mode="drop"),
         table=state.table.at[at].set(after.slope, mode="drop"),
         wait=jnp.maximum(state.wait - 1, 0),
         visits=state.visits.at[at].set(visits, mode="drop"),

@@ -37,20 +37,23 @@ def laplace_rows(
     start: jax.Array,
     rows: jax.Array | None = None,
     steps: int = STEPS,
+    discrete: jax.Array | None = None,
 ) -> RowMode:
     """Return the Laplace approximation of p(a_i | z, y_i) of all or some rows.
 
-    The search begins at `start`, (rows, k). Levenberg and Marquardt's damped Newton method
-    minimises u_i(z, .) in so many steps. Where the curvature is not positive its modulus takes its
-    place, raised to a small share of the largest one.
+    Discrete latents are given, (rows, m). The search begins at `start`, (rows, k). Levenberg and
+    Marquardt's damped Newton method minimises u_i(z, .) in so many steps. Where the curvature is
+    not positive its modulus takes its place, raised to a small share of the largest one.
     """
 
-    def of_row(inputs: tuple[jax.Array, jax.Array]) -> RowMode:
-        first, row = inputs
-        energy = lambda latents: potential.row(position, latents, row)[0]  # noqa: E731
+    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> RowMode:
+        first, row, given = inputs
+        energy = lambda latents: potential.row(position, latents, row, given)[0]  # noqa: E731
         return _mode(energy, first, steps)
 
-    inputs = start, jnp.arange(len(start)) if rows is None else rows
+    if discrete is None:
+        discrete = potential.structure.local.some_discrete(len(start))
+    inputs = start, jnp.arange(len(start)) if rows is None else rows, discrete
     return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(start)))
 
 

@@ -1,4 +1,4 @@
-"""Moves of the latents of some rows, corrected by Metropolis and Hastings."""
+"""Moves of the latents of some rows: discrete ones, then continuous ones."""
 
 from functools import partial
 from typing import NamedTuple
@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents.gibbs import redrawn
 from numpyro_sgmcmc.model.local import JointPotential
 
 
@@ -18,7 +19,8 @@ class Visited(NamedTuple):
         slope: its gradient in z, (B, d).
         force: its gradient in a_i, (B, k).
         latents: a_i, (B, k).
-        values: the values of the rows' sites, (B, w).
+        values: the values of the rows' continuous sites, (B, w).
+        discrete: those of the discrete ones, (B, m).
     """
 
     energy: jax.Array
@@ -26,16 +28,51 @@ class Visited(NamedTuple):
     force: jax.Array
     latents: jax.Array
     values: jax.Array
+    discrete: jax.Array
 
 
 def visited(
-    potential: JointPotential, position: jax.Array, latents: jax.Array, rows: jax.Array
+    potential: JointPotential,
+    position: jax.Array,
+    latents: jax.Array,
+    rows: jax.Array,
+    discrete: jax.Array | None = None,
 ) -> Visited:
     """Return the densities of rows and their gradients."""
     derivatives = jax.value_and_grad(potential.row, argnums=(0, 1), has_aux=True)
-    found = jax.vmap(partial(derivatives, position))(latents, rows)
+    local = potential.structure.local
+    given = local.some_discrete(len(rows)) if discrete is None else discrete
+    found = jax.vmap(partial(derivatives, position))(latents, rows, given)
     (energy, values), (slope, force) = found
-    return Visited(energy, slope, force, latents, values)
+    return Visited(energy, slope, force, latents, values, given)
+
+
+def moved_together(
+    potential: JointPotential,
+    position: jax.Array,
+    before: Visited,
+    rows: jax.Array,
+    factor: jax.Array,
+    step: jax.Array,
+    key: jax.Array,
+    by_own_move: bool = True,
+) -> tuple[Visited, jax.Array]:
+    """Return the rows after a sweep over discrete latents and a move of continuous ones.
+
+    Also returns the acceptance probability of each row, (B,); for discrete latents alone the share
+    of its elements that changed. Each part leaves p(a_i | z, y_i) as it is.
+    """
+    local = potential.structure.local
+    if not local.discrete:
+        return moved(potential, position, before, rows, factor, step, key)
+    key_discrete, key = random.split(key)
+    given = before.latents, before.discrete, rows, key_discrete
+    discrete = redrawn(potential, position, *given, by_own_move)
+    after = visited(potential, position, before.latents, rows, discrete)
+    if local.sites:
+        return moved(potential, position, after, rows, factor, step, key)
+    changed = jnp.mean((discrete != before.discrete).astype(step.dtype), axis=1)
+    return after, changed
 
 
 def moved(
@@ -47,7 +84,7 @@ def moved(
     step: jax.Array,
     key: jax.Array,
 ) -> tuple[Visited, jax.Array]:
-    """Return the rows after one move of each, and its acceptance probability, (B,).
+    """Return the rows after one move of continuous latents, and its acceptance probability, (B,).
 
     The proposal of a row is a step of Langevin dynamics under its factor L,
 
@@ -63,7 +100,7 @@ def moved(
     drift = jnp.einsum("bij,bi->bj", factor, before.force)
     jump = step * noise - step**2 / 2 * drift
     latents = before.latents + jnp.einsum("bij,bj->bi", factor, jump)
-    after = visited(potential, position, latents, rows)
+    after = visited(potential, position, latents, rows, before.discrete)
     back = jnp.einsum("bij,bi->bj", factor, after.force)
     there = jnp.sum(noise**2, axis=1) / 2
     again = jnp.sum((jump - step**2 / 2 * back) ** 2, axis=1) / (2 * step**2)

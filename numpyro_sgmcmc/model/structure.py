@@ -23,6 +23,7 @@ from numpyro_sgmcmc.model.deterministic import costly_sites, dependent_sites
 from numpyro_sgmcmc.model.dims import named_dims
 from numpyro_sgmcmc.model.enumeration import (
     Enumeration,
+    TooManyStates,
     UnknownStates,
     checked,
     enumerable,
@@ -30,7 +31,7 @@ from numpyro_sgmcmc.model.enumeration import (
 )
 from numpyro_sgmcmc.model.flat import Flat, flat_maps
 from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
-from numpyro_sgmcmc.model.local.sites import Local, local_of
+from numpyro_sgmcmc.model.local import Local, gibbs_sites, kept_discrete, local_of
 from numpyro_sgmcmc.model.validate import numpyro_warnings
 from numpyro_sgmcmc.types import Plate
 
@@ -61,7 +62,7 @@ class Structure:
         plates: the subsampled plates by name.
         groups: names of the plates, grouped so that plates that share a site are in one group.
         is_random: whether the density itself draws random numbers.
-        enumeration: the discrete latent sites, which are summed out.
+        enumeration: the discrete latent sites that are summed out.
         local: the latent sites in the subsampled plate, or None.
         minibatch_sites: deterministic sites that depend on the minibatch, on random numbers, on
             discrete latent sites or on latents of rows.
@@ -132,6 +133,18 @@ class Structure:
         model = with_minibatch(self.model, self.fixed, indices, key)
         return enumerated(model, self.enumeration) if self.enumeration.dims else model
 
+    def without_discrete(self, model: Callable) -> Callable:
+        """Return the model with a minibatch whose discrete latents of rows have arbitrary values.
+
+        For NumPyro's functions of continuous sites, which would refuse or enumerate the others.
+        """
+        local = self.local
+        if local is None or not local.discrete:
+            return model
+        some = local.some_discrete(self.plates[local.plate].subsample_size)
+        values: Any = local.unravel_discrete(some)
+        return handlers.condition(model, data=values)
+
     def placeholder(self) -> dict[str, jax.Array]:
         """Return an arbitrary minibatch, for computations that do not depend on its rows."""
         return {name: jnp.arange(plate.subsample_size) for name, plate in self.plates.items()}
@@ -154,6 +167,7 @@ class Structure:
             batch = self.plates[self.local.plate].subsample_size
             arbitrary = self.local.unravel(jnp.zeros((batch, self.local.dimension)))
             position, dropped = position | arbitrary, set(self.local.names)
+            model = self.without_discrete(model)
         sites = constrain_fn(model, args, kwargs, position, return_deterministic=True)
         dropped |= self.minibatch_sites | self.costly_sites
         return {name: value for name, value in sites.items() if name not in dropped}
@@ -168,8 +182,17 @@ class Structure:
         return jnp.all(jnp.stack([jnp.all(jnp.isfinite(sites[name])) for name in self.bounded]))
 
 
-def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
+def read_structure(
+    model: Callable, args: tuple, kwargs: dict, latent_move: Callable | str | None = None
+) -> Structure:
     """Trace the model and return its structure. If possible, only shapes are traced.
+
+    Args:
+        model: the user's model.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+        latent_move: the move of discrete latents of rows, "gibbs" or a function. None sums them out
+            where that is possible.
 
     Raises:
         TypeError: if the arguments do not fit the model's signature.
@@ -184,7 +207,7 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
 
     def read() -> None:
         trace = _execute(model, args, kwargs)
-        found.append(_structure(model, trace, args, kwargs))
+        found.append(_structure(model, trace, args, kwargs, latent_move))
         messages.append(numpyro_warnings(trace))
         has_values.append(any(site["type"] in VALUED for site in trace.values()))
 
@@ -203,23 +226,51 @@ def read_structure(model: Callable, args: tuple, kwargs: dict) -> Structure:
     return replace(found[-1], fixed=fixed)
 
 
-def _structure(model: Callable, trace: dict[str, Any], args: tuple, kwargs: dict) -> Structure:
-    enumeration = enumerable(trace)
-    latent = {
-        name: site
-        for name, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"] and name not in enumeration.dims
-    }
+def _structure(
+    model: Callable,
+    trace: dict[str, Any],
+    args: tuple,
+    kwargs: dict,
+    move: Callable | str | None,
+) -> Structure:
     plates = {
         name: Plate(site["args"][0], site["value"].shape[0])
         for name, site in trace.items()
         if site["type"] == "plate" and site["value"].shape[0] != site["args"][0]
     }
+    kept = kept_discrete(trace, plates, move)
+    try:
+        return _with_kept(model, trace, plates, kept, args, kwargs, move)
+    except TooManyStates:
+        found = () if kept else gibbs_sites(trace, plates)
+        if not found:
+            raise
+        return _with_kept(model, trace, plates, found, args, kwargs, move)
+
+
+def _with_kept(
+    model: Callable,
+    trace: dict[str, Any],
+    plates: dict[str, Plate],
+    kept: tuple[str, ...],
+    args: tuple,
+    kwargs: dict,
+    move: Callable | str | None,
+) -> Structure:
+    """Return the structure of a model, of whose discrete sites some are not summed out."""
+    enumeration = enumerable(trace, kept)
+    no_continuous = {*kept, *enumeration.dims}
+    latent = {
+        name: site
+        for name, site in trace.items()
+        if site["type"] == "sample" and not site["is_observed"] and name not in no_continuous
+    }
     given = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED or n in latent}
     discrete = {name: trace[name]["value"] for name in enumeration.dims}
     transforms = {name: biject_to(site["fn"].support) for name, site in latent.items()}
     free = {name: jnp.asarray(transforms[name].inv(site["value"])) for name, site in latent.items()}
-    local = local_of(latent, free, plates, bool(discrete))
+    local = local_of(latent, free, plates, {n: trace[n] for n in kept}, tuple(discrete), move)
+    given |= {name: trace[name]["value"] for name in kept}
     inside = {name: given[name] for name in (local.names if local else ())}
     transforms = {name: t for name, t in transforms.items() if name not in inside}
     prototype = {name: np.zeros(free[name].shape, free[name].dtype) for name in transforms}

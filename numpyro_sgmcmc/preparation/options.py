@@ -33,6 +33,8 @@ class Options:
         num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
         max_num_steps: the largest number that the warm-up may choose.
         init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
+        latent_move: how discrete latents of rows are moved: "gibbs", a function, or None to sum
+            them out where that is possible.
         staleness: how old gradients are, and the remedy; None if they are never old.
     """
 
@@ -47,6 +49,7 @@ class Options:
     num_steps: int | None
     max_num_steps: int
     init_strategy: Callable
+    latent_move: Callable | str | None = None
     staleness: Staleness | None = None
     increments: str | None = None
     has_open_minibatch: bool = False

@@ -61,6 +61,11 @@ def _chosen_site(structure: Structure, site: str | None) -> str:
         return known[0]
     if site in known:
         return site
+    if structure.local is not None and site in (None, *structure.local.names):
+        raise ValueError(
+            "Expected a model whose discrete sites are summed out; got one that keeps them for all"
+            " rows. Their probabilities are in the group `latents` of `to_inference_data`."
+        )
     if not known:
         raise ValueError("Expected a model with a discrete latent site; got one without.")
     raise ValueError(

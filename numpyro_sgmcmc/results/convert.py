@@ -114,15 +114,16 @@ def to_inference_data(
         groups["gradient_noise"] = noise_by_direction(run, found)
         labelled |= {name: ["direction"] for name in groups["gradient_noise"]}
     described |= attributes or {}
+    values: dict[str, Any] = {}
     own_dims = {"log_likelihood": dims_of_marginals(structure, labelled)}
     if structure.local is not None:
-        groups["latents"], own_dims["latents"] = moments(run)
+        groups["latents"], own_dims["latents"], values = moments(run)
     data = assemble(
         groups,
         coords or {},
         labelled,
         described,
-        dict.fromkeys(("log_likelihood", "posterior_predictive"), own_coords),
+        dict.fromkeys(("log_likelihood", "posterior_predictive"), own_coords) | {"latents": values},
         own_dims,
     )
     warn_about_verdict(data)

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.latents import LatentState
+from numpyro_sgmcmc.model.local import split_statistics
 from numpyro_sgmcmc.running import Run
 
 
@@ -15,8 +16,13 @@ def latents_of(run: Run) -> LatentState:
     return state if run.is_vectorised else jax.tree.map(lambda leaf: leaf[None], state)
 
 
-def moments(run: Run) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]]]:
-    """Return means and standard deviations of each chain by site, and names of dimensions.
+def moments(
+    run: Run,
+) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]], dict[str, Any]]:
+    """Return means and standard deviations of each chain by site, names of dimensions, coordinates.
+
+    For a binary site it is the probability of 1, for another discrete site with finitely many known
+    values those of all values, along a dimension whose coordinates are the values.
 
     They are over the visits of a row after the warm-up, all of the same weight also if step sizes
     decrease. A mean is NaN for a row without a visit, a standard deviation also for one with a
@@ -31,18 +37,24 @@ def moments(run: Run) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]
     sd = np.where(visits > 1, np.sqrt(variance), np.nan)
     arrays: dict[str, np.ndarray] = {}
     dims: dict[str, list[str | None]] = {}
-    for name, values in local.split(mean).items():
-        arrays[name], arrays[f"{name}_sd"] = values, local.split(sd)[name]
-        dims[name] = dims[f"{name}_sd"] = ["chain", *rows_first(structure, name)]
+    for name, values in split_statistics(local, mean).items():
+        arrays[name], dims[name] = values, ["chain", *rows_first(structure, name)]
+    for name, values in split_statistics(local, sd).items():
+        arrays[f"{name}_sd"], dims[f"{name}_sd"] = values, dims[name]
+    coords = {}
+    for site in local.discrete:
+        if site.probabilities and not site.is_binary:
+            own = f"{site.name}_value"
+            coords[own], dims[site.name] = np.asarray(site.support), [*dims[site.name], own]
     arrays |= {"visits": np.asarray(state.visits), "acceptance": np.asarray(state.acceptance)}
     dims |= {"visits": ["chain", local.plate], "acceptance": ["chain"]}
-    return arrays, dims
+    return arrays, dims, coords
 
 
 def rows_first(structure: Any, name: str) -> list[str | None]:
     """Return the names of the dimensions of a site's values with the plate's axis in front."""
     local = structure.local
-    (site,) = (site for site in local.sites if site.name == name)
+    (site,) = (site for site in (*local.sites, *local.discrete) if site.name == name)
     known = list(structure.dims.get(name, [])) or [None] * (len(site.shape) + 1)
     return [local.plate, *known[: site.axis], *known[site.axis + 1 :]]
 

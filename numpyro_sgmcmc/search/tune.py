@@ -103,7 +103,8 @@ def tune(
     check_number("budget", budget)
     if unit not in ("seconds", "gradients"):
         raise ValueError(f'Expected `unit` to be "seconds" or "gradients"; got {unit!r}.')
-    structure = read_structure(kernel.model, model_args, model_kwargs)
+    move = kernel.options.latent_move
+    structure = read_structure(kernel.model, model_args, model_kwargs, move)
     if structure.dimension == 0:
         raise ValueError(
             "Expected a model with latent sites; got none, so there is nothing to tune."

@@ -61,7 +61,7 @@ def gradients(
 def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
     structure = view.structure
     key = jax.random.key(0) if structure.needs_key else None
-    model = structure.with_minibatch(structure.placeholder(), key)
+    model = structure.without_discrete(structure.with_minibatch(structure.placeholder(), key))
 
     def one(draw: dict[str, jax.Array]) -> jax.Array:
         free = unconstrain_fn(model, view.args, view.kwargs, draw)

@@ -10,6 +10,7 @@ from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.budget import is_dense
 from numpyro_sgmcmc.verdict.errors import unknown
 from numpyro_sgmcmc.verdict.fields import Fields
+from numpyro_sgmcmc.verdict.forgetting import unforgotten
 from numpyro_sgmcmc.verdict.measurement import (
     Measured,
     Sample,
@@ -93,7 +94,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         judged(found.mean, batches, labels, MEAN_TOLERANCE),
         theory,
         batches,
-        unchecked or _unchecked(run, found),
+        unchecked or unforgotten(run, samples[0], found.fields[0]) or _unchecked(run, found),
         value,
         p_value,
     )

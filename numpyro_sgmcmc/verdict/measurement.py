@@ -30,6 +30,7 @@ class Sample(NamedTuple):
         mean: weighted, of all draws, (d + k,).
         scale: standard deviations of all draws, (d + k,).
         further: coefficients of the further functions, linear ones, (d, k).
+        gap: differences of the gradients that tell their bias, (n, d); None where they have none.
     """
 
     places: np.ndarray
@@ -38,6 +39,7 @@ class Sample(NamedTuple):
     mean: np.ndarray
     scale: np.ndarray
     further: np.ndarray
+    gap: np.ndarray | None = None
 
 
 class Measured(NamedTuple):
@@ -74,13 +76,14 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
         centre = jnp.asarray(mean, dtype) if centre is None else centre
         points = jnp.asarray(flat[places], dtype)
         if run.latents is None:
-            slopes = gradients(run.target, key_walker, points, centre, rows)
+            slopes, gap = gradients(run.target, key_walker, points, centre, rows), None
         else:
             given = run.target, key_walker, points, run.latents.latents, rows
-            slopes = marginal_gradients(*given)
+            slopes, gap = marginal_gradients(*given)
         scale = np.sqrt(weights @ (flat - mean) ** 2)
         some, nothing = flat[places] - mean, np.zeros((dimension, 0))
-        found.append(Sample(places, some, slopes / run.temperature, mean, scale, nothing))
+        slopes = slopes / run.temperature
+        found.append(Sample(places, some, slopes, mean, scale, nothing, gap))
     return found
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import LatentState, laplace_rows
-from numpyro_sgmcmc.latents.moves import moved, visited
+from numpyro_sgmcmc.latents.moves import moved, moved_together, visited
 from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.preparation.latents import (
     Walkers,
@@ -30,6 +30,26 @@ not follow the draw would show the curvature given the latents instead of the ma
 COST = 4 * NEWTON_STEPS + 2 * MOVES + 1
 """About how many gradients of a row its latents take at a draw, with one latent."""
 
+SWEEPS = 8
+"""Sweeps over a row's discrete latents at a draw before its gradient is averaged, over as many
+further ones."""
+
+OF_A_GRADIENT = 3
+"""About how many densities of a row cost as much as a gradient."""
+
+
+class Marginal(NamedTuple):
+    """Estimates of the gradient of -log p(z, y) at points.
+
+    Attributes:
+        slopes: (n, d).
+        gap: the difference between estimates from two starts of the moves of discrete latents,
+            (n, d); None where the estimates are unbiased without it.
+    """
+
+    slopes: np.ndarray
+    gap: np.ndarray | None
+
 
 class Conditional(NamedTuple):
     """What limits the step of shared parameters given the latents, in a map's coordinates.
@@ -45,12 +65,17 @@ class Conditional(NamedTuple):
 
 def marginal_gradients(
     target: Target, key: jax.Array, points: jax.Array, states: LatentState, budget: int
-) -> np.ndarray:
-    """Return unbiased estimates of the gradient of -log p(z, y) at points (n, d).
+) -> Marginal:
+    """Return estimates of the gradient of -log p(z, y) at points (n, d).
 
     By Fisher's identity it is the mean of the gradient of the joint potential over p(a | z, y). At
     each point the latents of some rows, all rows where the budget allows, are drawn from their
     Laplace approximations and moved; their gradients are averaged over the later half of the moves.
+
+    Discrete latents begin once where a chain ended, and once with a draw of their prior. The mean
+    of both is taken. Their difference tells whether the moves forget where they begin; if they do
+    not, the estimates are biased. Gibbs moves are used where they can be, also in place of the
+    user's own move, whose errors would otherwise not be seen.
 
     Args:
         target: the model bound to its data.
@@ -61,15 +86,74 @@ def marginal_gradients(
     """
     local = target.structure.local
     assert local is not None
-    affordable = budget // (len(points) * COST)
+    cost = COST if local.sites else 0
+    if local.discrete:
+        cost = 2 * (cost + 2 * SWEEPS * (1 + local.evaluations // OF_A_GRADIENT))
+    affordable = budget // (len(points) * cost)
     count = int(np.clip(affordable, 1, local.rows))
+    gradient = _both_gradients if local.discrete else _gradient
 
     def marginal(view: View, key: jax.Array, points: jax.Array, states: LatentState) -> jax.Array:
-        one = partial(_gradient, view, states, count)
+        one = partial(gradient, view, states, count)
         return jax.lax.map(one, (points, random.split(key, len(points))))
 
     found = target.run(marginal, key, points, states, name=("marginal gradients", count))
-    return np.asarray(found, np.float64)
+    slopes = np.asarray(found, np.float64)
+    if not local.discrete:
+        return Marginal(slopes, None)
+    return Marginal(slopes.mean(1), slopes[:, 0] - slopes[:, 1])
+
+
+def _both_gradients(
+    view: View, states: LatentState, count: int, inputs: tuple[jax.Array, jax.Array]
+) -> jax.Array:
+    """Return estimates from a chain's last latents and from draws of the prior, (2, d)."""
+    position, key = inputs
+    key_rows, key_chain, key_prior, *keys = random.split(key, 5)
+    potential, local = potential_of(view), view.structure.local
+    assert local is not None
+    rows = view.many_rows(key_rows, count).indices[local.plate]
+    chain = jax.random.randint(key_chain, (), 0, len(states.step))
+    state = jax.tree.map(lambda leaf: leaf[chain], states)
+    starts = state.discrete[rows], potential.drawn(key_prior, position, rows)
+    slopes = [
+        _after_sweeps(view, position, state, rows, start, own)
+        for start, own in zip(starts, keys, strict=True)
+    ]
+    shared = jax.grad(potential.shared)(position)
+    return shared + local.rows / len(rows) * jnp.stack(slopes)
+
+
+def _after_sweeps(
+    view: View,
+    position: jax.Array,
+    state: LatentState,
+    rows: jax.Array,
+    discrete: jax.Array,
+    key: jax.Array,
+) -> jax.Array:
+    """Return the sum of the rows' gradients, averaged over the later half of the sweeps."""
+    key_noise, key_moves = random.split(key)
+    potential, local = potential_of(view), view.structure.local
+    assert local is not None
+    latents, factor = state.values[rows], state.factor[rows]
+    if local.sites:
+        found = laplace_rows(potential, position, latents, rows, NEWTON_STEPS, discrete)
+        noise = random.normal(key_noise, latents.shape, latents.dtype)
+        factor = found.factor
+        latents = found.latents + jnp.einsum("bij,bj->bi", factor, noise)
+    needs_own = any(site.support is None for site in local.discrete)
+
+    def body(number: jax.Array, carry: tuple) -> tuple:
+        before, total = carry
+        own = random.fold_in(key_moves, number)
+        given = rows, factor, state.step, own
+        after, _ = moved_together(potential, position, before, *given, by_own_move=needs_own)
+        return after, total + jnp.where(number >= SWEEPS, after.slope.sum(0), 0.0)
+
+    first = visited(potential, position, latents, rows, discrete)
+    carry = first, jnp.zeros_like(position)
+    return jax.lax.fori_loop(0, 2 * SWEEPS, body, carry)[1] / SWEEPS
 
 
 def _gradient(
@@ -115,6 +199,6 @@ def _conditional(
 ) -> tuple[Noise, jax.Array]:
     noise = table_noise(view, linear, Walkers(positions, states), keys)
     potential = potential_of(view)
-    given = positions, states.values
+    given = positions, states.values, states.discrete
     hessians = jax.lax.map(lambda one: second_order(potential, *one)[2], given)
     return noise, typical(hessians, linear).largest

@@ -17,6 +17,7 @@ from numpyro_sgmcmc import (
     to_inference_data,
 )
 from tests.contract.problem import assert_same, data, mcmc_of, model
+from tests.marks import rarely
 
 KERNELS = {
     "SGHMCSplit": lambda **options: SGHMCSplit(model, **options),
@@ -44,7 +45,7 @@ def vectorised(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", rarely(KERNELS, ["SGHMCSplit", "epochs", "pair"]))
 def test_a_draw_is_that_of_a_kernel_with_this_number(name):
     """From the same state both take the same transitions; another program may round differently."""
     mcmc = vectorised(name)

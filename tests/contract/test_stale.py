@@ -24,6 +24,7 @@ from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
 from tests.contract.problem import ANCHOR, BASES, assert_same, build, data, mcmc_of, model
+from tests.marks import rarely
 from tests.registry import KERNELS
 
 FRESH = [
@@ -52,7 +53,7 @@ def same_bits(first, second):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", FRESH)
+@pytest.mark.parametrize("name", rarely(FRESH, ["SGHMCSplit", "SGLD", "SVRGLD", "SGNHT"]))
 def test_age_zero_is_the_kernel_bit_by_bit(name):
     expected, _ = draws_of(build(name))
     for wrap in ZERO.values():

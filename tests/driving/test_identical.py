@@ -8,7 +8,7 @@ from numpyro.infer import HMC, NUTS
 import numpyro_sgmcmc as sg
 from tests.contract.problem import NAMES, build, data, model, shared
 from tests.driving.problem import assert_identical, bits, both, mcmc_of, whole
-from tests.marks import briefly
+from tests.marks import briefly, rarely
 
 # XLA's older code generation, with which quick tests compile, gives a loop other bits if it is part
 # of another program.
@@ -35,8 +35,8 @@ def test_a_table_over_the_data_that_is_made_on_a_device():
     assert_identical(*both(lambda: shared("SAGALD"), sg.run, chain_method="parallel"))
 
 
-@pytest.mark.parametrize("method", briefly(METHODS, ["vectorized"]))
-@pytest.mark.parametrize("kind", briefly([NUTS, HMC], [NUTS]))
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", rarely([NUTS, HMC], [NUTS]))
 def test_kernels_of_numpyro(kind, method):
     assert_identical(*both(lambda: kind(whole), sg.run, chain_method=method, fields=("energy",)))
 

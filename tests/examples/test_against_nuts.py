@@ -9,12 +9,13 @@ import pytest
 from examples import flights, linear
 from examples.data import diamonds as load_diamonds
 from examples.data import flights as load_flights
+from tests.marks import rarely
 
 REFERENCES = Path(__file__).parents[2] / "examples" / "references"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["flights", "diamonds"])
+@pytest.mark.parametrize("name", rarely(["flights", "diamonds"], ["flights"]))
 def test_default_kernel_agrees_with_nuts(name):
     if name == "flights":
         data, fit = load_flights(), flights.fit

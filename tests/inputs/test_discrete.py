@@ -24,15 +24,24 @@ def rows(batch=2, **options):
 
 
 def poisson(y):
+    m = mean()
     with rows() as i:
         z = numpyro.sample("z", dist.Poisson(2.0))
-        numpyro.sample("y", dist.Normal(mean() * z, 1.0), obs=y[i])
+        numpyro.sample("y", dist.Normal(m * z, 1.0), obs=y[i])
 
 
 def sequential(y):
+    m = mean()
     with rows() as i:
         z = numpyro.sample("z", dist.Bernoulli(0.5), infer={"enumerate": "sequential"})
-        numpyro.sample("y", dist.Normal(mean() * z, 1.0), obs=y[i])
+        numpyro.sample("y", dist.Normal(m * z, 1.0), obs=y[i])
+
+
+def event_of_all_rows(y):
+    m = mean()
+    z = numpyro.sample("z", dist.Bernoulli(0.5 * jnp.ones(3)).to_event(1))
+    with rows() as i:
+        numpyro.sample("y", dist.Normal(m * z.sum(), 1.0), obs=y[i])
 
 
 def event(y):
@@ -176,20 +185,19 @@ def support_depends(y):
 
 
 def continuous_in_plate(y):
+    m = mean()
     with rows() as i:
         z = numpyro.sample("z", dist.Bernoulli(0.5))
-        a = numpyro.sample("a", dist.Normal(z, 1.0))
+        a = numpyro.sample("a", dist.Normal(m + z, 1.0))
         numpyro.sample("y", dist.Normal(a, 1.0), obs=y[i])
 
 
 REFUSED = {
     poisson: "finitely many states; got the discrete site 'z' (Poisson), whose support is not",
     sequential: "at the discrete site 'z'; got 'sequential'",
-    event: "one number for each row; got the discrete site 'z' (BernoulliProbs) with event shape",
+    event_of_all_rows: "one number for each row; got the discrete site 'z' (BernoulliProbs) with",
     uneven: "same known number of states for all entries of the discrete site 'z' (BinomialProbs)",
     many_states: "at most 4,096 joint states of discrete sites for each row; got 100,000 for 'z'",
-    many_sites: "at most 4,096 joint states of discrete sites for each row; got 16,384 for 'z0'",
-    dense_pairs: "at most 4,096 joint states of discrete sites for each row; got 46,656 for 'z0'",
     outside: "Expected the discrete site 'z' inside the subsampled plate 'rows', because site 'y'",
     outside_by_way_of_another: "'z' inside the subsampled plate 'rows', because site 'u'",
     in_one_of_two_plates: "'z' inside the subsampled plate 'columns', because site 't'",
@@ -202,8 +210,8 @@ REFUSED = {
     in_scan: "Expected the discrete site 'z' to be drawn by the model itself; got a value from",
     substituted: "Expected the discrete site 'z' to be drawn by the model itself; got a value from",
     support_depends: "support of the continuous site 'x' not to depend on discrete latent sites",
-    continuous_in_plate: "no discrete latent sites in a model with latents of rows; got 'a'",
 }
+KEPT = event, many_sites, dense_pairs, continuous_in_plate
 
 
 @pytest.mark.parametrize("model", REFUSED, ids=lambda model: model.__name__)
@@ -211,6 +219,19 @@ def test_refused(model):
     with pytest.raises(ValueError, match=re.escape(REFUSED[model])) as caught:
         read_structure(model, (Y,), {})
     assert str(caught.value).count(". ") >= 1  # the remedy
+
+
+@pytest.mark.parametrize("model", KEPT, ids=lambda model: model.__name__)
+def test_kept_for_all_rows_where_a_sum_is_impossible(model):
+    structure = read_structure(model, (Y,), {})
+    assert structure.enumeration.dims == {}
+    names = [name for name in structure.local.names if name.startswith("z")]
+    assert [site.name for site in structure.local.discrete] == names
+
+
+def test_kept_for_all_rows_where_the_user_asks_for_it():
+    structure = read_structure(sum_over_one_of_two, (Y,), {}, "gibbs")
+    assert structure.local is not None and structure.enumeration.dims == {}
 
 
 def test_all_rows_are_the_remedy_for_a_latent_outside():

@@ -10,6 +10,10 @@ import pytest
 from numpyro.infer import MCMC
 
 import numpyro_sgmcmc as sg
+from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.preparation.latents.moves import check_move
+from tests.latents import discrete
 from tests.latents.problem import Y, gaussian
 
 DATA = jnp.asarray(Y, jnp.float32)
@@ -39,12 +43,32 @@ def another(y):
         numpyro.sample("x", dist.Normal(m, 1.0), obs=y[j])
 
 
-def discrete(y):
+def discrete_outside(y):
     m = mean()
+    z = numpyro.sample("z", dist.Bernoulli(0.3))
     with rows() as i:
         a = numpyro.sample("a", dist.Normal(m, 1.0))
-        z = numpyro.sample("z", dist.Bernoulli(0.3))
         numpyro.sample("y", dist.Normal(a + z, 1.0), obs=y[i])
+
+
+def discrete_crossed(y):
+    m = mean()
+    with rows("some", dim=-1), rows("others", dim=-2):
+        z = numpyro.sample("z", dist.Bernoulli(jnp.full(3, 0.3)).to_event(1))
+        numpyro.sample("y", dist.Normal(m + z.sum(-1), 1.0), obs=jnp.zeros((2, 2)))
+
+
+def discrete_only(y):
+    with rows() as i:
+        z = numpyro.sample("z", dist.Bernoulli(jnp.full(3, 0.3)).to_event(1))
+        numpyro.sample("y", dist.Normal(z.sum(-1), 1.0), obs=y[i])
+
+
+def discrete_in_other_rows(y):
+    m = mean()
+    with rows() as i:
+        z = numpyro.sample("z", dist.Bernoulli(jnp.full(3, 0.3)).to_event(1))
+        numpyro.sample("y", dist.Normal(m + z.sum(), 1.0), obs=y[i])
 
 
 def nothing_shared(y):
@@ -86,10 +110,13 @@ def outside(y):
 MODELS = {
     crossed: "Expected one subsampled plate in a model with latents of rows; got 'a'",
     another: "Expected one subsampled plate in a model with latents of rows; got 'a'",
-    discrete: "Expected no discrete latent sites in a model with latents of rows; got 'a'",
+    discrete_outside: "Expected no discrete latent sites outside the subsampled plate in a model",
+    discrete_crossed: "Expected one subsampled plate in a model with latents of rows; got 'z'",
+    discrete_only: "Expected at least one latent site outside the subsampled plate",
+    discrete_in_other_rows: "a row whose density depends on another row's latents, of 'z'",
     nothing_shared: "Expected at least one latent site outside the subsampled plate",
     random_density: "Expected a deterministic density in a model with latents of rows",
-    many: "Expected at most 64 latent numbers for each row",
+    many: "Expected at most 64 continuous latent numbers for each row",
     other_rows: "a row whose density depends on another row's latents, of 'a'",
     outside: "a density outside that depends on 'a'",
 }
@@ -100,6 +127,48 @@ def test_models(model):
     mcmc = MCMC(sg.SGLD(model, 1e-2), num_warmup=1, num_samples=1, progress_bar=False)
     with pytest.raises(ValueError, match=re.escape(MODELS[model])):
         mcmc.run(jax.random.key(0), DATA)
+
+
+def test_values_without_a_bound_need_a_move_of_their_own():
+    kernel = sg.SGLD(discrete.poisson, 1e-2, latent_move="gibbs")
+    mcmc = MCMC(kernel, num_warmup=1, num_samples=1, progress_bar=False)
+    with pytest.raises(ValueError, match=r"'n', which is moved by Gibbs .* `latent_move`"):
+        mcmc.run(jax.random.key(0), DATA)
+
+
+def test_a_move_without_discrete_latents():
+    kernel = sg.SGLD(gaussian, 1e-2, latent_move="gibbs")
+    mcmc = MCMC(kernel, num_warmup=1, num_samples=1, progress_bar=False)
+    with pytest.raises(ValueError, match=r"for `latent_move`; got one without"):
+        mcmc.run(jax.random.key(0), DATA)
+
+
+MOVES = {
+    "to return a dict": lambda c, rows: c,
+    "among ['c']; got 'd', an unknown one": lambda c, rows: {"d": c},
+    "of shape (2,), as in `gibbs_sites`; got (1,)": lambda c, rows: {"c": c[:1]},
+    "to return integers for the discrete site 'c'": lambda c, rows: {"c": c + 0.5},
+    "in its support, [0, 1]; got 2": lambda c, rows: {"c": jnp.full_like(c, 2)},
+}
+
+
+@pytest.mark.parametrize("words", MOVES)
+def test_what_an_own_move_returns(words):
+    """Found before the first transition, when the move is first called."""
+
+    def move(rng_key, gibbs_sites, hmc_sites, rows):
+        return MOVES[words](gibbs_sites["c"], rows)
+
+    structure = read_structure(discrete.shifted, (DATA,), {}, move)
+    target = Target(structure, sg.UniformMinibatch(), (DATA,), {})
+    given = jax.random.key(0), jnp.zeros(1), jnp.zeros((6, 1), jnp.int32)
+    with pytest.raises((TypeError, ValueError), match=re.escape(words)):
+        check_move(target, *given)
+
+
+def test_the_parameters_of_an_own_move():
+    with pytest.raises(TypeError, match="and add `rows`, the numbers of the rows to move"):
+        sg.SGLD(discrete.shifted, 1e-2, latent_move=lambda rng_key, gibbs_sites, hmc_sites: {})
 
 
 KERNELS = {

@@ -21,7 +21,7 @@ from numpyro_sgmcmc import (
     diagnose,
     to_inference_data,
 )
-from tests.marks import briefly
+from tests.marks import briefly, rarely
 
 X = np.linspace(-1.5, 1.5, 40)[:, None] ** np.arange(2)
 COUNTS = np.array([2, 0, 3, 1, 4, 2, 1, 0, 5, 3, 1, 2])
@@ -122,7 +122,7 @@ def stale(name, step_size=0.12):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", rarely(sorted(CASES), ["gamma", "poisson", "robust", "scales"]))
 def test_what_ages_make_wrong_is_not_called_calibrated(name):
     """Standard deviations are off by more than 7 %: ten of the standard errors of 1 / 150."""
     mcmc = run(stale(name))

@@ -1,6 +1,6 @@
 """Discrete latent sites, summed out of the density."""
 
-from numpyro_sgmcmc.model.enumeration.checks import checked
+from numpyro_sgmcmc.model.enumeration.checks import TooManyStates, checked
 from numpyro_sgmcmc.model.enumeration.components import Component, components_of
 from numpyro_sgmcmc.model.enumeration.density import (
     log_joint,
@@ -20,6 +20,7 @@ __all__ = [
     "Component",
     "Enumeration",
     "Factor",
+    "TooManyStates",
     "Trace",
     "UnknownStates",
     "checked",

@@ -19,6 +19,10 @@ MANY_STATES = 4_096
 """Most joint states for each row: with these, one row costs what thousands of rows do."""
 
 
+class TooManyStates(ValueError):
+    """Discrete sites have more joint states than can be summed over."""
+
+
 def checked(
     model: Callable,
     enumeration: Enumeration,
@@ -61,8 +65,9 @@ def checked(
             raise ValueError(
                 f"Expected discrete sites whose sum factorises over the rows of plates; got"
                 f" {error}, which are in different plates and depend on each other. Its cost grows"
-                " exponentially with the number of rows. Sum over one of them by hand, or make it"
-                " a continuous site."
+                " exponentially with the number of rows. Sum over one of them by hand, make it a"
+                " continuous site, or keep sites of one subsampled plate for all rows with"
+                ' latent_move="gibbs".'
             ) from error
     return enumeration._replace(
         marginals={c.observed: c.plates for c in components if c.observed},
@@ -107,7 +112,8 @@ def _check_factor(factor: Factor, enumeration: Enumeration, sources: frozenset[s
             f" density that depends on {', '.join(map(repr, lost))} and has no dimension for its"
             " states, for example after a sum over rows. A discrete site has all its states along"
             " a dimension of its own, to the left of the plates: use it inside its plates, with"
-            " operations that broadcast, such as `means[z]`."
+            " operations that broadcast, such as `means[z]`; or keep sites of the subsampled plate"
+            ' for all rows, with latent_move="gibbs".'
         )
     if not factor.variables:
         return
@@ -148,7 +154,7 @@ def _check_plates(component: Component, plates: dict[str, Plate]) -> None:
 def _check_states(states: int, names: list[str]) -> None:
     if states > MANY_STATES:
         some = ", ".join(map(repr, names[:4])) + (" and others" if names[4:] else "")
-        raise ValueError(
+        raise TooManyStates(
             f"Expected at most {MANY_STATES:,} joint states of discrete sites for each row; got"
             f" {states:,} for {some}, each of which would be evaluated for every row of every"
             " minibatch. Use fewer states, sites that depend on fewer others, or a continuous"

@@ -82,8 +82,8 @@ class enumerated(Messenger):
         msg["value"] = jnp.asarray(support).reshape(support.shape + (1,) * trailing)
 
 
-def enumerable(trace: dict[str, Any]) -> Enumeration:
-    """Return the discrete latent sites of a trace.
+def enumerable(trace: dict[str, Any], kept: tuple[str, ...] = ()) -> Enumeration:
+    """Return the discrete latent sites of a trace, without those that are kept for all rows.
 
     Raises:
         ValueError: if one of them does not have finitely many states that are known, or asks for
@@ -92,7 +92,9 @@ def enumerable(trace: dict[str, Any]) -> Enumeration:
     sites = {
         name: site
         for name, site in trace.items()
-        if site["type"] == "sample" and not site["is_observed"] and site["fn"].support.is_discrete
+        if site["type"] == "sample"
+        and not (site["is_observed"] or name in kept)
+        and site["fn"].support.is_discrete
     }
     if not sites:
         return NOTHING
@@ -142,7 +144,8 @@ def _support(name: str, site: dict[str, Any]) -> np.ndarray:
             f"Expected discrete latent sites with finitely many states; got the discrete site"
             f" {name!r} ({kind}), whose support is not finite. Cut it off with a"
             " `Categorical` over the states that matter, or sum it out by hand, for example with"
-            " a `NegativeBinomial` instead of a `Poisson` of a `Gamma`, or `numpyro.factor`."
+            " a `NegativeBinomial` instead of a `Poisson` of a `Gamma`, or `numpyro.factor`; or"
+            " keep it for all rows of the subsampled plate and give a `latent_move`."
         )
     try:
         # The states are constants of the model, also while JAX is tracing.
@@ -153,7 +156,7 @@ def _support(name: str, site: dict[str, Any]) -> np.ndarray:
         raise (UnknownStates if is_traced else ValueError)(
             f"Expected the same known number of states for all entries of the discrete site"
             f" {name!r} ({kind}); got a support that cannot be listed. Use constants for its"
-            " bounds, the same for all rows."
+            " bounds, the same for all rows, or give a `latent_move`."
         ) from error
 
 

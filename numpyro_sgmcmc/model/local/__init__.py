@@ -2,6 +2,18 @@
 
 from numpyro_sgmcmc.model.local.checks import check_rows
 from numpyro_sgmcmc.model.local.density import JointPotential
+from numpyro_sgmcmc.model.local.discrete import DiscreteSite, gibbs_sites, kept_discrete
 from numpyro_sgmcmc.model.local.sites import Local, local_of
+from numpyro_sgmcmc.model.local.statistics import split_statistics, statistics
 
-__all__ = ["JointPotential", "Local", "check_rows", "local_of"]
+__all__ = [
+    "DiscreteSite",
+    "JointPotential",
+    "Local",
+    "check_rows",
+    "gibbs_sites",
+    "kept_discrete",
+    "local_of",
+    "split_statistics",
+    "statistics",
+]

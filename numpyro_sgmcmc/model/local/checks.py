@@ -24,12 +24,15 @@ def check_rows(potential: JointPotential, key: jax.Array) -> None:
 
     @jax.jit
     def trial(key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        key_position, key_latents, key_rows = jax.random.split(key, 3)
+        key_position, key_latents, key_rows, key_discrete = jax.random.split(key, 4)
         position = jax.random.uniform(key_position, (structure.dimension,), minval=-1.0)
         latents = jax.random.uniform(key_latents, (2, local.dimension), minval=-1.0)
         rows = jax.random.choice(key_rows, local.rows, (2,), replace=False)
-        single = jax.vmap(lambda a, i: potential._sums(position, a, i)[:2])(latents, rows)
-        return single[0], jnp.stack([single[1].sum(), -potential.rows(position, latents, rows)])
+        discrete = _any_values(potential, key_discrete, position, rows)
+        single = jax.vmap(lambda a, i, s: potential._sums(position, a, i, s)[:2])
+        outside, inside = single(latents, rows, discrete)
+        together = -potential.rows(position, latents, rows, discrete)
+        return outside, jnp.stack([inside.sum(), together])
 
     outside, inside = (np.asarray(x) for x in jax.vmap(trial)(jax.random.split(key, TRIALS)))
     named = f"{', '.join(map(repr, local.names))} in the subsampled plate {local.plate!r}"
@@ -44,6 +47,24 @@ def check_rows(potential: JointPotential, key: jax.Array) -> None:
             f" row whose density depends on another row's latents, of {named}. Draw them in a"
             " whole plate (no `subsample_size`), or make a row of what depends on each other."
         )
+
+
+def _any_values(
+    potential: JointPotential, key: jax.Array, position: jax.Array, rows: jax.Array
+) -> jax.Array:
+    """Return discrete values of rows, each as likely as any other where they are finitely many."""
+    local = potential.structure.local
+    if not local.discrete:
+        return local.some_discrete(len(rows))
+    key_prior, *keys = jax.random.split(key, len(local.discrete) + 1)
+    found = []
+    for key_site, (site, part) in zip(
+        keys, local.parts(potential.drawn(key_prior, position, rows)), strict=True
+    ):
+        if site.support is not None:
+            part = jax.random.choice(key_site, jnp.asarray(site.support, jnp.int32), part.shape)
+        found.append(part)
+    return jnp.concatenate(found, axis=1)
 
 
 def _are_equal(some: np.ndarray, others: np.ndarray) -> bool:

@@ -18,9 +18,9 @@ class JointPotential:
     """The potential U(z, a) = V(z) + sum over rows i of u_i(z, a_i), and its parts.
 
     z is the flat position of the shared parameters, (d,), and a_i holds the unconstrained latents
-    of row i, (k,). V is -log p(z), and u_i is -log p(a_i | z) - log p(y_i | a_i, z); both include
-    the log determinants of the transforms to the unconstrained space. The factor N / B of the plate
-    is part of neither.
+    of row i, (k,), and its discrete ones, (m,). V is -log p(z), and u_i is
+    -log p(a_i | z) - log p(y_i | a_i, z); both include the log determinants of the transforms to
+    the unconstrained space. The factor N / B of the plate is part of neither.
 
     Args:
         structure: structure of a model with latents of rows.
@@ -34,20 +34,44 @@ class JointPotential:
 
     def shared(self, position: jax.Array) -> jax.Array:
         """Return V(z), shape ()."""
-        nothing = jnp.zeros(self.structure.local.dimension, position.dtype)
-        return -self._sums(position, nothing, jnp.zeros((), jnp.int32))[0]
+        local = self.structure.local
+        nothing = jnp.zeros(local.dimension, position.dtype)
+        row = jnp.zeros((), jnp.int32)
+        return -self._sums(position, nothing, row, local.some_discrete(1)[0])[0]
 
     def row(
-        self, position: jax.Array, latents: jax.Array, row: jax.Array
+        self,
+        position: jax.Array,
+        latents: jax.Array,
+        row: jax.Array,
+        discrete: jax.Array | None = None,
     ) -> tuple[jax.Array, jax.Array]:
-        """Return u_i(z, a_i), shape (), and the values of the row's sites, (w,)."""
-        _, inside, values = self._sums(position, latents, row)
+        """Return u_i(z, a_i), shape (), and the continuous values of the row's sites, (w,).
+
+        A model without discrete latents of rows needs no values of these.
+        """
+        _, inside, values = self._sums(position, latents, row, discrete)
         return -inside, values
 
-    def rows(self, position: jax.Array, latents: jax.Array, rows: jax.Array) -> jax.Array:
-        """Return the sum of u_i over some rows, computed together; latents are (rows, k)."""
-        trace = self._trace(position, latents, rows)
+    def rows(
+        self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
+    ) -> jax.Array:
+        """Return the sum of u_i over some rows, computed together.
+
+        Latents are (rows, k) and (rows, m).
+        """
+        trace = self._trace(position, latents, rows, discrete)
         return -_total(trace, self.structure, inside=True, count=len(rows))
+
+    def drawn(self, key: jax.Array, position: jax.Array, rows: jax.Array) -> jax.Array:
+        """Return discrete latents of some rows, drawn from their prior given z, (rows, m)."""
+        structure = self.structure
+        model = structure.with_minibatch({structure.local.plate: rows}, None)
+        shared = partial(_unconstrain_reparam, structure.unravel(position))
+        seeded = handlers.seed(handlers.substitute(model, substitute_fn=shared), key)
+        trace = handlers.trace(seeded).get_trace(*self.args, **self.kwargs)
+        sites = structure.local.discrete
+        return structure.local.ravel_discrete({s.name: trace[s.name]["value"] for s in sites})
 
     def __call__(self, position: jax.Array, minibatch: Minibatch) -> jax.Array:
         """Refuse to return a potential of the shared parameters alone."""
@@ -57,20 +81,27 @@ class JointPotential:
         )
 
     def _sums(
-        self, position: jax.Array, latents: jax.Array, row: jax.Array
+        self, position: jax.Array, latents: jax.Array, row: jax.Array, discrete: jax.Array | None
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         local = self.structure.local
-        trace = self._trace(position, latents[None], row[None])
+        assert discrete is not None or not local.discrete
+        some = local.some_discrete(1) if discrete is None else discrete[None]
+        trace = self._trace(position, latents[None], row[None], some)
         outside = _total(trace, self.structure, inside=False, count=1)
         inside = _total(trace, self.structure, inside=True, count=1)
-        values = local.ravel({name: trace[name]["value"] for name in local.names})[0]
+        if not local.sites:
+            return outside, inside, latents
+        values = local.ravel({site.name: trace[site.name]["value"] for site in local.sites})[0]
         return outside, inside, values
 
-    def _trace(self, position: jax.Array, latents: jax.Array, rows: jax.Array) -> dict[str, Any]:
+    def _trace(
+        self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
+    ) -> dict[str, Any]:
         structure = self.structure
         model = structure.with_minibatch({structure.local.plate: rows}, None)
         values = structure.unravel(position) | structure.local.unravel(latents)
-        bound = handlers.substitute(model, substitute_fn=partial(_unconstrain_reparam, values))
+        bound = handlers.substitute(model, data=structure.local.unravel_discrete(discrete))
+        bound = handlers.substitute(bound, substitute_fn=partial(_unconstrain_reparam, values))
         return handlers.trace(bound).get_trace(*self.args, **self.kwargs)
 
 

@@ -68,7 +68,8 @@ def check_options(options: Options, structure: Structure) -> None:
             f" {structure.dimension}. Draw the latents in a whole plate and index them with the"
             " minibatch, or use SVI (`numpyro.infer.SVI`)."
         )
-    each = structure.dimension + local.dimension * (1 + local.dimension) + 2 * local.width + 1
+    each = structure.dimension + local.dimension * (1 + local.dimension) + local.elements
+    each += local.averages + local.moments + 1
     size = local.rows * each * np.dtype(np.float32).itemsize
     if size > MOST_BYTES:
         raise ValueError(

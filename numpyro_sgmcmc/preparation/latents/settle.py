@@ -8,14 +8,17 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import first_state
-from numpyro_sgmcmc.model.local import JointPotential, check_rows
+from numpyro_sgmcmc.model.local import check_rows
+from numpyro_sgmcmc.preparation.latents.moves import check_move
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
+from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.start import proposal
 from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import ROWS_AT_ONCE
 
 WALKERS = 4
 """Walkers that settle and measure; each keeps the latents of all rows."""
@@ -69,13 +72,6 @@ def settled(
     return target.run(_walkers, together, optimise=False), jnp.stack(hessians)
 
 
-def potential_of(view: View) -> JointPotential:
-    """Return the joint potential of a model with latents of rows."""
-    found = view.potential
-    assert isinstance(found, JointPotential)
-    return found
-
-
 def _started(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
     """Return a walker at a start whose first sweep is finite.
 
@@ -96,9 +92,15 @@ def _started(target: Target, key: jax.Array, options: Options, request: Request)
             draw = partial(_start, strategy)
             position = target.run(draw, key_start, name=(_start, strategy), optimise=False)
         size, dimension, dtype = local.rows, local.dimension, position.dtype
+        discrete = local.some_discrete(size)
+        if local.discrete:
+            key_sweep, key_prior, key_check = random.keys_of(key_sweep, 3)
+            discrete = target.run(_from_prior, key_prior, position, optimise=False)
+            check_move(target, key_check, position, discrete)
         walker = Swept(
             position=position,
             values=jnp.zeros((size, dimension), dtype),
+            discrete=discrete,
             factor=jnp.zeros((size, dimension, dimension), dtype),
             step=jnp.ones((), dtype),
             energy=jnp.zeros((), dtype),
@@ -119,10 +121,27 @@ def _start(strategy, view: View, key: jax.Array) -> jax.Array:
     return proposal(view, strategy, key)
 
 
+def _from_prior(view: View, key: jax.Array, position: jax.Array) -> jax.Array:
+    """Return discrete latents of all rows, drawn from their prior in blocks."""
+    local = view.structure.local
+    assert local is not None
+    block = min(ROWS_AT_ONCE, local.rows)
+    count = -(-local.rows // block)
+
+    def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        number, key = inputs
+        rows = jnp.minimum(number * block + jnp.arange(block), local.rows - 1)
+        return potential_of(view).drawn(key, position, rows)
+
+    found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
+    return found.reshape(count * block, -1)[: local.rows]
+
+
 def _walkers(view: View, ended: Swept) -> Walkers:
     state = partial(first_state, potential_of(view))
 
     def one(walker: Swept):
-        return state(walker.position, walker.values, walker.factor, walker.step)
+        moves = walker.factor, walker.step
+        return state(walker.position, walker.values, *moves, walker.discrete)
 
     return Walkers(ended.position, jax.lax.map(one, ended))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents import laplace_rows
+from numpyro_sgmcmc.latents import laplace_rows, redrawn_everywhere
 from numpyro_sgmcmc.latents.moves import moved, visited
 from numpyro_sgmcmc.model.local import JointPotential
 from numpyro_sgmcmc.preparation.axes import principal_axes
@@ -31,7 +31,8 @@ class Swept(NamedTuple):
 
     Attributes:
         position: shared parameters, (d,).
-        values: latents of all rows, (N, k).
+        values: continuous latents of all rows, (N, k).
+        discrete: discrete ones, (N, m).
         factor: of the rows' proposals, (N, k, k).
         step: of the rows' moves, ().
         energy: U(z, a), ().
@@ -41,6 +42,7 @@ class Swept(NamedTuple):
 
     position: jax.Array
     values: jax.Array
+    discrete: jax.Array
     factor: jax.Array
     step: jax.Array
     energy: jax.Array
@@ -51,32 +53,57 @@ class Swept(NamedTuple):
 def sweep(view: View, key: jax.Array, walker: Swept) -> Swept:
     """Return the walker after a draw of all latents, and one of the shared parameters given them.
 
-    A row's latents are drawn from their Laplace approximation, and moved once by the corrected move
-    of the run. The shared parameters take a damped Newton step on the joint potential, and get the
-    noise of its Gaussian approximation, so that for a quadratic potential they are drawn exactly.
+    A row's discrete latents are moved by the move of the run. Continuous ones are drawn from their
+    Laplace approximation, and moved once by the corrected move of the run. The shared parameters
+    take a damped Newton step on the joint potential, and get the noise of its Gaussian
+    approximation, so that for a quadratic potential they are drawn exactly.
     """
     key_rows, key_move, key_noise = random.split(key, 3)
     potential = view.potential
     assert isinstance(potential, JointPotential)
-    position, rows = walker.position, jnp.arange(len(walker.values))
-    found = laplace_rows(potential, position, walker.values)
-    noise = random.normal(key_rows, found.latents.shape, found.latents.dtype)
+    position, discrete = walker.position, walker.discrete
+    values, factor, step = walker.values, walker.factor, walker.step
+    if potential.structure.local.discrete:
+        key_rows, key_discrete = random.split(key_rows)
+        discrete = redrawn_everywhere(potential, position, values, discrete, key_discrete)
+    if potential.structure.local.sites:
+        keys = key_rows, key_move
+        values, factor, step = _continuous(potential, position, values, discrete, step, keys)
+    moved_to, *found = _drawn(potential, key_noise, position, values, discrete)
+    return Swept(moved_to, values, discrete, factor, step, *found)
+
+
+def _continuous(
+    potential: JointPotential,
+    position: jax.Array,
+    values: jax.Array,
+    discrete: jax.Array,
+    step: jax.Array,
+    keys: tuple[jax.Array, jax.Array],
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return continuous latents of all rows, with the factors and the step of their moves."""
+    rows = jnp.arange(len(values))
+    found = laplace_rows(potential, position, values, discrete=discrete)
+    noise = random.normal(keys[0], found.latents.shape, found.latents.dtype)
     drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
-    before = visited(potential, position, drawn, rows)
+    before = visited(potential, position, drawn, rows, discrete)
     usable = jnp.isfinite(before.energy)[:, None]
-    before = visited(potential, position, jnp.where(usable, drawn, found.latents), rows)
-    given = before, rows, found.factor, walker.step
-    after, chance = moved(potential, position, *given, key_move)
-    step = jnp.clip(walker.step * jnp.exp(jnp.mean(chance) - ACCEPTED), *STEP_SIZES)
-    moved_to, energy, hessian, is_finite = _drawn(potential, key_noise, position, after.latents)
-    return Swept(moved_to, after.latents, found.factor, step, energy, hessian, is_finite)
+    drawn = jnp.where(usable, drawn, found.latents)
+    before = visited(potential, position, drawn, rows, discrete)
+    after, chance = moved(potential, position, before, rows, found.factor, step, keys[1])
+    step = jnp.clip(step * jnp.exp(jnp.mean(chance) - ACCEPTED), *STEP_SIZES)
+    return after.latents, found.factor, step
 
 
 def _drawn(
-    potential: JointPotential, key: jax.Array, position: jax.Array, values: jax.Array
+    potential: JointPotential,
+    key: jax.Array,
+    position: jax.Array,
+    values: jax.Array,
+    discrete: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Return shared parameters given latents, U and its Hessian, and whether these were finite."""
-    energy, gradient, hessian = second_order(potential, position, values)
+    energy, gradient, hessian = second_order(potential, position, values, discrete)
     is_finite = (
         jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
     )
@@ -88,6 +115,8 @@ def _drawn(
     # An increase of U smaller than its rounding error does not count as one.
     slack = 100 * jnp.finfo(energy.dtype).eps * jnp.abs(energy)
 
+    given = values, discrete
+
     def is_worse(carry: tuple) -> jax.Array:
         _, tried, count = carry
         better = jnp.isfinite(tried) & (tried <= energy + slack)
@@ -95,30 +124,32 @@ def _drawn(
 
     def halve(carry: tuple) -> tuple:
         share, _, count = carry
-        return share / 2, _energy(potential, position - share / 2 * step, values), count + 1
+        return share / 2, _energy(potential, position - share / 2 * step, *given), count + 1
 
-    first = jnp.ones((), energy.dtype), _energy(potential, position - step, values), 0
+    first = jnp.ones((), energy.dtype), _energy(potential, position - step, *given), 0
     share, _, count = jax.lax.while_loop(is_worse, halve, first)
     share = jnp.where(count < HALVINGS, share, 0.0)
     centre = position - share * step
     noisy = centre + root @ random.normal(key, centre.shape, centre.dtype)
-    usable = jnp.isfinite(_energy(potential, noisy, values))
+    usable = jnp.isfinite(_energy(potential, noisy, *given))
     return jnp.where(usable, noisy, centre), energy, hessian, is_finite
 
 
-def _energy(potential: JointPotential, position: jax.Array, values: jax.Array) -> jax.Array:
+def _energy(
+    potential: JointPotential, position: jax.Array, values: jax.Array, discrete: jax.Array
+) -> jax.Array:
     """Return U(z, a) of all rows."""
 
-    def of_row(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return potential.row(position, *inputs)[0]
 
-    inputs = values, jnp.arange(len(values))
+    inputs = values, jnp.arange(len(values)), discrete
     found = jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
     return potential.shared(position) + found.sum()
 
 
 def second_order(
-    potential: JointPotential, position: jax.Array, values: jax.Array
+    potential: JointPotential, position: jax.Array, values: jax.Array, discrete: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return U(z, a) of all rows, its gradient and its Hessian in z, in blocks of rows."""
     size = len(values)
@@ -129,10 +160,11 @@ def second_order(
     def of_block(first: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         numbers = first + jnp.arange(block)
         rows = jnp.minimum(numbers, size - 1)
-        latents, weight = values[rows], (numbers < size).astype(position.dtype)
+        given = values[rows], rows, discrete[rows]
+        weight = (numbers < size).astype(position.dtype)
 
         def energy(position: jax.Array) -> jax.Array:
-            found = jax.vmap(lambda a, i: potential.row(position, a, i)[0])(latents, rows)
+            found = jax.vmap(lambda *row: potential.row(position, *row)[0])(*given)
             return jnp.sum(jnp.where(weight > 0, found, 0.0))
 
         return _derivatives(energy, position, basis)
