@@ -87,6 +87,7 @@ def test_under_jit():
     assert_same(draws(jax.random.key(0)), expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.long
 def test_one_program_for_all_numbers():
     kernel, state = kernel_of("SGHMCSplit"), vectorised("SGHMCSplit").last_state
     sample = jax.jit(partial(kernel.sample, model_args=data(), model_kwargs={}))

@@ -131,6 +131,7 @@ def test_record_of_swaps():
     np.testing.assert_array_equal(permutation(jnp.array([True, False, True])), [1, 0, 3, 2])
 
 
+@pytest.mark.long
 def test_swap_every_is_in_transitions():
     every = {1: 8, 3: 2, 4: 2, 100: 0}
     for period, rounds in every.items():
@@ -145,6 +146,7 @@ def test_swap_every_is_in_transitions():
     assert ReplicaExchange(PLAIN, [1, 2], swap_minibatches=40).swap_period(plates) == 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kernel",
     [
@@ -196,6 +198,7 @@ def test_run_in_a_folder_goes_on_to_the_bit(tmp_path):
         run(mcmc_of(other), jax.random.key(0), *data(), folder=folder)
 
 
+@pytest.mark.long
 def test_a_run_that_was_stopped_goes_on():
     first = mcmc_of(shared(NAME), num_samples=2)
     first.run(jax.random.key(0), *data())
@@ -214,6 +217,7 @@ def well(y):
         numpyro.sample("y", dist.Normal(theta, 1.0), obs=y[rows])
 
 
+@pytest.mark.long
 def test_untuned_run_and_verdict():
     """The kernel's own warm-up serves all replicas, and the verdict is on the coldest one."""
     y = jnp.asarray(np.random.default_rng(0).normal(size=200), jnp.float32)

@@ -59,7 +59,8 @@ def started(kernel):
 
 
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
-@pytest.mark.parametrize("build", briefly([SGHMCSplit, SGHMC, SGLD], [SGHMCSplit]))
+@pytest.mark.long
+@pytest.mark.parametrize("build", [SGHMCSplit, SGHMC, SGLD])
 def test_epochs_relax_faster_and_keep_to_the_tolerance(build):
     """Exact second moments in all directions, to the tolerance and 4.5 standard errors.
 

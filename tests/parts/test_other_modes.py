@@ -100,6 +100,7 @@ def run(model, args, strategy=None, draws=1_000):
     return mcmc
 
 
+@pytest.mark.long
 def test_a_run_that_misses_a_mode_is_not_calibrated():
     with pytest.warns(UserWarning, match="another mode"):
         mcmc = run(wells, arguments([0.3, 0.7], APART))
