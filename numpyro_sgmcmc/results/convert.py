@@ -13,7 +13,8 @@ from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
-from numpyro_sgmcmc.results.latents import check_groups, moments
+from numpyro_sgmcmc.results.latents import moments
+from numpyro_sgmcmc.results.local_draws import conditions
 from numpyro_sgmcmc.results.noise import noise_by_direction
 from numpyro_sgmcmc.results.subset import chosen_subset, dims_of_marginals
 from numpyro_sgmcmc.results.whole import observed_data
@@ -67,9 +68,11 @@ def to_inference_data(
         mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
         log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
             no weights: after decreasing steps it wants `thin_by_weight(data)`. Discrete latent
-            sites are summed out; observed sites that share one have a joint density, "x+y". Refused
-            for models with latents of rows, as predictions are: see `local_posterior`.
-        posterior_predictive: add one simulated data set for each draw.
+            sites are summed out; observed sites that share one have a joint density, "x+y". With
+            latents of rows it is conditional on a row's own latents, which are drawn for it as by
+            `local_posterior`; `arviz.loo` is unreliable then, as it is with NUTS.
+        posterior_predictive: add one simulated data set for each draw, of the same rows: latents
+            of rows are those of `local_posterior`.
         rows: of these two groups, for data too large for all: how many rows of the longest
             subsampled plate (drawn at random, and the same ones each time), or which.
         draws: of these two groups: how many of each chain, evenly spaced.
@@ -89,7 +92,6 @@ def to_inference_data(
     """
     run = run_of(mcmc)
     structure, args, kwargs = run.structure, run.target.args, run.target.kwargs
-    check_groups(run, log_likelihood, posterior_predictive)
     groups = collected(run)
     labelled: dict[str, Any] = {**structure.dims, **(dims or {})}
     if run.kernel.levels > 1:
@@ -103,10 +105,12 @@ def to_inference_data(
     check_dims(groups, dims or {})
     subset = chosen_subset(structure, groups["posterior"], rows, draws)
     own_coords = subset.coords(structure, labelled, coords or {})
+    latents = conditions(run, subset) if log_likelihood or posterior_predictive else {}
     if log_likelihood:
-        groups["log_likelihood"] = subset.log_likelihood(structure, args, kwargs)
+        groups["log_likelihood"] = subset.log_likelihood(structure, args, kwargs, latents)
     if posterior_predictive:
-        groups["posterior_predictive"] = subset.posterior_predictive(structure, args, kwargs)
+        found = subset.posterior_predictive(structure, args, kwargs, latents)
+        groups["posterior_predictive"] = found
     described = run_attributes(run)
     if verdict and structure.dimension and run.options.temperature:  # at 0 there is no posterior
         found = diagnosis_of(run)

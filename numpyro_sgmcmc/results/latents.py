@@ -57,19 +57,3 @@ def rows_first(structure: Any, name: str) -> list[str | None]:
     (site,) = (site for site in (*local.sites, *local.discrete) if site.name == name)
     known = list(structure.dims.get(name, [])) or [None] * (len(site.shape) + 1)
     return [local.plate, *known[: site.axis], *known[site.axis + 1 :]]
-
-
-def check_groups(run: Run, log_likelihood: bool, posterior_predictive: bool) -> None:
-    """Raise an error for groups that would need draws of the latents of all rows.
-
-    Raises:
-        ValueError: if one of them is asked for and the model has latents of rows.
-    """
-    if run.structure.local is None or not (log_likelihood or posterior_predictive):
-        return
-    asked = "log_likelihood" if log_likelihood else "posterior_predictive"
-    raise ValueError(
-        f"Expected `{asked}=False` for a model with latents of rows, whose draws are not kept; got"
-        f" True. Draw the latents of the rows that you need with `local_posterior(mcmc, rows)`, and"
-        " condition `numpyro.infer.Predictive` or `numpyro.infer.log_likelihood` on them."
-    )

@@ -25,17 +25,27 @@ class Subset(NamedTuple):
     rows: np.ndarray | None
     draws: np.ndarray | None
 
-    def log_likelihood(self, structure: Structure, args: tuple, kwargs: dict) -> dict[str, Any]:
-        """Return log p(row | draw), (chain, draw, ...)."""
-        found = whole.log_likelihood(structure, args, kwargs, self.flat(), self.rows)
+    def log_likelihood(
+        self,
+        structure: Structure,
+        args: tuple,
+        kwargs: dict,
+        latents: dict[str, whole.Rowwise],
+    ) -> dict[str, Any]:
+        """Return log p(row | draw), (chain, draw, ...), given the latents of rows."""
+        found = whole.log_likelihood(structure, args, kwargs, self.flat(), self.rows, latents)
         return self._by_chain(found)
 
     def posterior_predictive(
-        self, structure: Structure, args: tuple, kwargs: dict
+        self,
+        structure: Structure,
+        args: tuple,
+        kwargs: dict,
+        latents: dict[str, whole.Rowwise],
     ) -> dict[str, Any]:
         """Return a simulated data set for each draw, (chain, draw, ...), with a fixed key."""
-        key = jax.random.fold_in(jax.random.key(0), 1)
-        found = whole.posterior_predictive(structure, args, kwargs, self.flat(), key, self.rows)
+        key, draws = jax.random.fold_in(jax.random.key(0), 1), self.flat()
+        found = whole.posterior_predictive(structure, args, kwargs, draws, key, self.rows, latents)
         return self._by_chain(found)
 
     def coords(

@@ -57,10 +57,12 @@ def log_likelihood(
     kwargs: dict,
     draws: dict[str, Any],
     rows: np.ndarray | None = None,
+    latents: dict[str, Rowwise] | None = None,
 ) -> dict[str, np.ndarray]:
     """Return log p(row | draw) without the plate's scale; draws lie along the first axis.
 
     Observed sites that share a discrete latent site have one joint density, `name_of` their names.
+    Densities of rows with latents are conditional on these.
 
     Args:
         structure: structure of the model.
@@ -68,6 +70,7 @@ def log_likelihood(
         kwargs: keyword arguments of the model.
         draws: constrained latent sites.
         rows: rows of the longest subsampled plate; all rows by default.
+        latents: draws of the latents of these rows by site, draws along the first axis.
 
     Raises:
         ValueError: if the result would be larger than `MAX_BYTES`.
@@ -86,8 +89,9 @@ def log_likelihood(
             found[name_of(sites)] = Rowwise(values, axis)
         return found
 
+    several = bool(summed)
     return _over_rows(
-        structure, args, kwargs, draws, densities, rows, True, None, all_states=bool(summed)
+        structure, args, kwargs, draws, densities, rows, True, None, latents, all_states=several
     )
 
 
@@ -119,6 +123,7 @@ def posterior_predictive(
     draws: dict[str, Any],
     key: jax.Array,
     rows: np.ndarray | None = None,
+    latents: dict[str, Rowwise] | None = None,
 ) -> dict[str, np.ndarray]:
     """Return a simulated data set for each draw; arguments as for `log_likelihood`.
 
@@ -141,7 +146,7 @@ def posterior_predictive(
     def simulated(trace: dict[str, Any]) -> dict[str, Rowwise]:
         return {name: _value(trace[name], plate) for name in structure.observed}
 
-    return _over_rows(structure, args, kwargs, draws, simulated, rows, False, key)
+    return _over_rows(structure, args, kwargs, draws, simulated, rows, False, key, latents)
 
 
 def name_of(sites: tuple[str, ...]) -> str:
@@ -163,6 +168,7 @@ def _over_rows(
     rows: np.ndarray | None,
     condition: bool,
     key: jax.Array | None,
+    latents: dict[str, Rowwise] | None = None,
     *,
     bounded: bool = True,
     all_states: bool = False,
@@ -170,7 +176,7 @@ def _over_rows(
     arrays, rebuild = split_arguments(args, kwargs)
     key = jax.random.key(0) if key is None else key
     axes: dict[str, int | None] = {}
-    plate = longest_plate(structure)
+    plate, latents = longest_plate(structure), latents or {}
 
     def one_draw(
         arrays: list[Any], indices: dict[str, jax.Array], draw: dict[str, Any], key: jax.Array
@@ -190,10 +196,11 @@ def _over_rows(
     whole = {name: jnp.arange(p.size) for name, p in structure.plates.items()}
     if plate is not None and rows is not None:
         whole[plate] = jnp.asarray(rows)
-    first = jax.tree.map(lambda x: x[0], (draws, keys))
+    conditioned = draws | {name: found.values for name, found in latents.items()}
+    first = jax.tree.map(lambda x: x[0], (conditioned, keys))
     shapes = jax.eval_shape(one_draw, arrays, whole, *first)
     if bounded:
-        _check_size(shapes, count)
+        check_size(sum(s.size * s.dtype.itemsize for s in shapes.values()), count)
     results = {n: np.empty((count, *s.shape), s.dtype) for n, s in shapes.items()}
 
     @jax.jit
@@ -202,12 +209,15 @@ def _over_rows(
 
     rows_at_once = max(1, ROWS // (structure.enumeration.states if all_states else 1))
     wanted = jnp.zeros(1, jnp.int32) if plate is None else whole[plate]
-    blocks = [(r, d) for r in _blocks(len(wanted), rows_at_once) for d in _blocks(count, DRAWS)]
+    pairs = [(r, d) for r in blocks(len(wanted), rows_at_once) for d in blocks(count, DRAWS)]
     # Short computations show no progress bar.
-    for place, some in tqdm(blocks, desc="whole data", delay=PATIENCE, leave=False):
+    for place, some in tqdm(pairs, desc="whole data", delay=PATIENCE, leave=False):
         indices = whole if plate is None else whole | {plate: wanted[place]}
         keys_block = jax.vmap(lambda k, n=place.start: jax.random.fold_in(k, n))(keys[some])
-        found = block(arrays, indices, jax.tree.map(lambda x, s=some: x[s], draws), keys_block)
+        given = {name: x[some] for name, x in draws.items()}
+        for name, (values, axis) in latents.items():
+            given[name] = values[(some, *[slice(None)] * int(axis or 0), place)]
+        found = block(arrays, indices, given, keys_block)
         for name, value in found.items():
             axis = axes[name]
             at = (some,) if axis is None else (some, *[slice(None)] * axis, place)
@@ -215,7 +225,7 @@ def _over_rows(
     return results
 
 
-def _blocks(length: int, size: int) -> list[slice]:
+def blocks(length: int, size: int) -> list[slice]:
     """Return slices of one length that cover `length`; the last one may overlap another."""
     size = min(length, size)
     starts = range(0, length, size) if size else ()
@@ -236,8 +246,8 @@ def _axis(site: dict[str, Any], plate: str | None, batch: int) -> int | None:
     return next((batch + f.dim for f in site["cond_indep_stack"] if f.name == plate), None)
 
 
-def _check_size(shapes: dict[str, Any], count: int) -> None:
-    each = sum(s.size * s.dtype.itemsize for s in shapes.values())
+def check_size(each: int, count: int) -> None:
+    """Raise an error if `count` draws of so many bytes are more than `MAX_BYTES`."""
     size = count * each
     if size > MAX_BYTES:
         raise ValueError(

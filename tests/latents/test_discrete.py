@@ -10,6 +10,7 @@ import numpy as np
 import numpyro.diagnostics
 import pytest
 from numpyro.infer import MCMC
+from scipy.stats import norm
 
 import numpyro_sgmcmc as sg
 from tests.driving.problem import assert_identical
@@ -84,6 +85,16 @@ def test_draws_of_chosen_rows(run):
     exact = discrete.probabilities_of_classes(np.asarray(FEW, np.float64))[[3, 1]]
     seen = np.asarray(found["k"])[..., None] == np.arange(2)
     assert_averages(seen.mean(1).reshape(100, -1), exact[..., :2].reshape(-1))
+
+
+def test_log_likelihood_is_given_the_discrete_latents(run):
+    data = sg.to_inference_data(run, log_likelihood=True, verdict=False, rows=[2, 0], draws=5)
+    k = np.asarray(sg.local_posterior(run, [2, 0], draws=5)["k"])
+    m = np.asarray(run.get_samples(True)["m"])[:, data["log_likelihood"]["draw"].values]
+    parts = np.take_along_axis(m[:, :, None, :], np.asarray(discrete.CLASSES)[k], axis=3)
+    expected = norm.logpdf(np.asarray(FEW)[[2, 0]], parts.sum(-1), 1.0)
+    found = np.asarray(data["log_likelihood"]["y"])[..., 0]
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_probabilities_are_not_asked_of_sums(run):

@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpyro.infer import MCMC
+from scipy.stats import norm
 
 import numpyro_sgmcmc as sg
+from numpyro_sgmcmc.results import local_draws, whole
 from tests.driving.problem import assert_identical
-from tests.latents.problem import Y, binomial, gaussian, posterior
+from tests.latents.problem import ERROR, Y, binomial, gaussian, posterior
 
 DATA = jnp.asarray(Y, jnp.float32)
 
@@ -65,10 +67,32 @@ def test_same_rows_each_time_and_all_rows(run):
     assert sg.local_posterior(run, None, draws=2).sizes["rows"] == len(Y)
 
 
-@pytest.mark.parametrize("group", ["log_likelihood", "posterior_predictive"])
-def test_groups_that_need_all_latents_are_refused(run, group):
-    with pytest.raises(ValueError, match=r"Draw the latents .* `local_posterior"):
-        sg.to_inference_data(run, **{group: True})
+def test_log_likelihood_is_given_the_latents_of_the_row(run, monkeypatch):
+    """Blocks of two rows join to the whole; the latents are those of `local_posterior`."""
+    monkeypatch.setattr(local_draws, "ROWS", 2)
+    monkeypatch.setattr(whole, "ROWS", 2)
+    options = {"rows": [4, 1, 0], "draws": 6}
+    data = sg.to_inference_data(run, log_likelihood=True, verdict=False, **options)
+    found, latents = data["log_likelihood"]["y"], sg.local_posterior(run, [4, 1, 0], draws=6)["a"]
+    assert found.dims == latents.dims and found["rows"].values.tolist() == [4, 1, 0]
+    expected = norm.logpdf(Y[[4, 1, 0]], latents, ERROR)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+def test_predictions_are_of_the_same_rows(run):
+    """y* given a_i: its mean and variance over 1,600 draws, of which a quarter count at least."""
+    exact = posterior()
+    data = sg.to_inference_data(run, posterior_predictive=True, verdict=False, draws=400)
+    found = np.asarray(data["posterior_predictive"]["y"]).reshape(-1, len(Y))
+    variance = np.diag(exact.covariance)[1:] + ERROR**2
+    assert (np.abs(found.mean(0) - exact.mean[1:]) < 5 * np.sqrt(variance / 400)).all()
+    assert (np.abs(found.var(0) / variance - 1) < 5 * np.sqrt(2 / 400)).all()
+
+
+def test_more_than_fits_is_refused(run, monkeypatch):
+    monkeypatch.setattr(whole, "MAX_BYTES", 1_000)
+    with pytest.raises(ValueError, match=r"Expected a result of at most .* draws=\.\.\."):
+        sg.to_inference_data(run, log_likelihood=True, verdict=False)
 
 
 def test_rows_that_there_are_not(run):
