@@ -15,9 +15,12 @@ from numpyro_sgmcmc.preparation import View
 from numpyro_sgmcmc.preparation.latents import potential_of
 from numpyro_sgmcmc.results.latents import latents_of
 from numpyro_sgmcmc.results.subset import Subset
-from numpyro_sgmcmc.results.whole import PATIENCE, ROWS, Rowwise, blocks, check_size
+from numpyro_sgmcmc.results.whole import PATIENCE, Rowwise, blocks, check_size
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict.draws import unconstrained
+
+ROWS = 1_024
+"""Number of rows in a block: many for vector units, and few for the progress bar to move."""
 
 MOVES = 20
 """Corrected moves of a row's latents at each draw, from its Laplace approximation."""
