@@ -80,10 +80,11 @@ def random_delay_variances(
     each = [stale.matrix(recursion, 1 / post.variance, k, largest, 0.0) for k in range(len(ages))]
     added = np.zeros_like(each[0])
     added[0, 0] = 2 * h + noise
-    operator = sum(w * np.kron(a, a) for w, a in zip(ages, each, strict=True))
+    squares = np.array([np.kron(a, a) for a in each])
+    operator = np.tensordot(ages, squares, 1)
     settled = np.linalg.solve(np.eye(len(operator)) - operator, added.ravel())
     column = settled.reshape(added.shape)[:, 0]
-    mean = sum(w * a for w, a in zip(ages, each, strict=True))
+    mean = np.tensordot(ages, np.array(each), 1)
     cov = np.empty(count)
     for lag in range(count):
         cov[lag] = column[0]

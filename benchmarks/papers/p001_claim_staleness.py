@@ -120,7 +120,7 @@ def _servers(groups: int) -> list[Row]:
     return rows
 
 
-def _row(what: str, ages: str, age: float, servers: int, *numbers: float) -> Row:
+def _row(what: str, ages: str, age: float, servers: int, *numbers: Any) -> Row:
     measured, error, exact = (float(x) for x in numbers)
     row = {"what": what, "ages": ages, "age": float(age), "servers": servers}
     return row | {"measured": measured, "error": error, "exact": exact}
@@ -130,9 +130,11 @@ def findings(rows: list[Row]) -> list[Finding]:
     """Compare staleness with fresh gradients, and servers with one."""
     found = []
     for name, text in WHAT.items():
-        pair = [select(rows, what=name, ages="fixed", age=age)[0] for age in (float(LARGEST), 0.0)]
+        old, fresh = (
+            select(rows, what=name, ages="fixed", age=age)[0] for age in (float(LARGEST), 0.0)
+        )
         claim = f"variance of an average of {text} is independent of the staleness (theorem 4)"
-        found.append(_ratio(f"{claim}: within 10 %, τ = {LARGEST} against 0", *pair))
+        found.append(_ratio(f"{claim}: within 10 %, τ = {LARGEST} against 0", old, fresh))
     found.append(_linear(rows))
     if select(rows, ages="uniform"):
         found += [_random(rows, name) for name in ("mean", "bias")]
