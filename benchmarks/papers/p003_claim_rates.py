@@ -261,8 +261,8 @@ def remarks(rows: list[Row]) -> list[str]:
                 parts.append(f"{', '.join(f'{b:.2f}' for b in best)} (γ₁ λ = {gamma:g})")
             powers = ", ".join(f"10^{p}" for p in FAR)
             text.append(
-                f"Best α for the {NAMES[name]} from {_words(start)} at K = {powers}, by the law"
-                f" below: {'; '.join(parts)}."
+                f"Best α for the {NAMES[name]} from {_words(start)} at K = {powers}, by this"
+                f" law: {'; '.join(parts)}."
             )
     changes = _changes_of_sign(rows, longest)
     return [
