@@ -5,6 +5,8 @@ from functools import cache
 import numpy as np
 
 from benchmarks.papers.gaussian import setting
+from tests.oracles import stale
+from tests.oracles.recursion import DYNAMICS
 
 
 @cache
@@ -61,3 +63,31 @@ def stationary_variances(
     weights = np.where(np.arange(count) > 0, 2.0, 1.0) * (1 - np.arange(count) / count) / count
     of_square = 2 * cov**2 + 4 * post.mean**2 * cov
     return float(cov[0]), float(weights @ cov), float(weights @ of_square)
+
+
+def random_delay_variances(
+    ages: np.ndarray, h: float, batch: int | None, count: int
+) -> tuple[float, float]:
+    """Return variances from a stationary start, of theta and of its average over `count` steps.
+
+    The age of each gradient is drawn anew, with these probabilities. X = (x, its last m values)
+    follows X <- A_k X + noise, so its covariance M solves M = sum_k w_k A_k M A_k' + Q, and the
+    covariance over a lag l is A^l M with A the mean of the A_k.
+    """
+    post, recursion = setting(), DYNAMICS["langevin"](h, np.eye(1), 0.0)
+    noise = h**2 * float(post.gradient_noise(batch, replace=False).at_mode[0, 0])
+    largest = len(ages) - 1
+    each = [stale.matrix(recursion, 1 / post.variance, k, largest, 0.0) for k in range(len(ages))]
+    added = np.zeros_like(each[0])
+    added[0, 0] = 2 * h + noise
+    squares = np.array([np.kron(a, a) for a in each])
+    operator = np.tensordot(ages, squares, 1)
+    settled = np.linalg.solve(np.eye(len(operator)) - operator, added.ravel())
+    column = settled.reshape(added.shape)[:, 0]
+    mean = np.tensordot(ages, np.array(each), 1)
+    cov = np.empty(count)
+    for lag in range(count):
+        cov[lag] = column[0]
+        column = mean @ column
+    weights = np.where(np.arange(count) > 0, 2.0, 1.0) * (1 - np.arange(count) / count) / count
+    return float(cov[0]), float(weights @ cov)

@@ -40,18 +40,18 @@ def measure(quick: bool = False) -> list[Row]:
     lengths = (300, 1_000) if quick else LENGTHS
     rows = []
     for length in lengths:
-        rows += _fixed(rates, length, BATCH)
+        rows += fixed(rates, length, BATCH)
         if length == max(lengths):
-            rows += _decreasing(rates, length)
+            rows += decreasing(rates, length)
     return rows if quick else rows + measure_smooth()
 
 
 def measure_smooth() -> list[Row]:
     """Return the rows of fixed steps with exact gradients, at the paper's best rates."""
-    return [row for length in LENGTHS[1:] for row in _fixed((0.2, 1 / 3), length, None)]
+    return [row for length in LENGTHS[1:] for row in fixed((0.2, 1 / 3), length, None)]
 
 
-def _fixed(rates: Sequence[float], length: int, batch: int | None) -> list[Row]:
+def fixed(rates: Sequence[float], length: int, batch: int | None) -> list[Row]:
     sizes = [FIXED * length**-rate for rate in rates]
     out = error_of_square(_run(batch, length)(sizes).running())[:, :, -1:]
     rows = []
@@ -61,7 +61,7 @@ def _fixed(rates: Sequence[float], length: int, batch: int | None) -> list[Row]:
     return rows
 
 
-def _decreasing(rates: Sequence[float], length: int) -> list[Row]:
+def decreasing(rates: Sequence[float], length: int) -> list[Row]:
     first = [DECREASING] * len(rates)
     out = error_of_square(_run(BATCH, length)(first, exponents=rates, seed=1).running())
     wanted = length // BLOCKS * np.arange(1, BLOCKS + 1)

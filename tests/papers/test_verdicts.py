@@ -16,6 +16,7 @@ BIAS = ("measured", "error", "exact", "invariant")
 MSE = ("mse", "mse_error", "mse_exact", "variance", "squared_bias_exact")
 TRACE = ("trace", "trace_error", "trace_exact", "trace_check_error", "trace_theorem")
 DISTANCE = tuple(name.replace("trace", "distance") for name in TRACE)
+VALUE = ("measured", "error", "exact")
 NORM = ("norm", "norm_error", "norm_exact")
 
 
@@ -212,6 +213,45 @@ CASES = [
     (
         "p004_figure3", "variance of SGLDFP's gradient has slope 1", HOLDS, FAILS,
         times(lambda r: r["N"], ("measured", "error", "exact", "check_error"), method="SGLDFP"),
+    ),
+    (
+        "p000_claim_local_error", "the local error of splitting is of order 3 (lemma 8): over all",
+        FAILS, HOLDS,
+        become(lambda r: 1e6 * r["step_size"] ** 3, "measured", "exact", relative_error=1e-6,
+               scheme="splitting", case="all minibatches"),
+    ),
+    (
+        "p000_claim_overtaken", "bias at α = 0.1 leads that at 0.33", OPEN, HOLDS,
+        times(0.5, ("bias", "bias_error", "bias_exact"), alpha=0.1, L=10),
+    ),
+    (
+        "p001_claim_staleness", "bias grows in proportion to the staleness", HOLDS, FAILS,
+        become(lambda r: 1e-3 + r["age"] ** 2, "measured", "exact", relative_error=1e-3,
+               what="bias", ages="fixed"),
+    ),
+    (
+        "p001_claim_staleness", "variance falls as 1 / S", HOLDS, FAILS,
+        times(16.0, VALUE, what="servers' variance", servers=16),
+    ),
+    (
+        "p001_claim_staleness", "variance of an average of θ is independent", HOLDS, FAILS,
+        times(1.5, VALUE, what="mean", ages="fixed", age=20.0),
+    ),
+    (
+        "p003_claim_rates", "bias is least at α = 0.33 of those run", FAILS, HOLDS,
+        times(1e-3, ("bias", "bias_error", "bias_exact"), alpha=0.3333),
+    ),
+    (
+        "p003_claim_rates", "MSE is least at α = 0.20 of those run", FAILS, HOLDS,
+        times(1e-3, ("mse", "mse_error", "mse_exact"), alpha=0.2),
+    ),
+    (
+        "p004_claim_wasserstein", "squared distance below the bound of lemma 1, SGLD from",
+        HOLDS, OPEN, times(0.1, ("bound",), pair="SGLD, SGLD"),
+    ),
+    (
+        "p004_claim_remainder", "second moment of SGLDFP within a quarter", HOLDS, FAILS,
+        times(0.5, ("leading",), method="SGLDFP", N=100),
     ),
 ]  # fmt: skip
 
