@@ -65,10 +65,11 @@ class ReplicaExchange(NumPyroKernel):
     Bias. With exact transitions the coldest replica has the exact distribution, whatever the
     temperatures. Discretisation and gradient noise leave each replica its kernel's bias, which
     swaps pass on: with swaps the coldest one has a bias of the kernel's order in h, times a
-    constant. The variance excess h V / 2 (Langevin) of gradient noise is the same at each
-    temperature, so relative to T_k it is smallest in hot replicas. Semi-implicit Euler (`SGHMC`)
-    has a covariance of position and momentum of first order in h, which swaps break, so its bias
-    may become one of first order; splitting, UBU and Langevin dynamics keep their order.
+    constant. Gradient noise of variance V adds h V / (2 lambda) to a variance T_k / lambda under
+    Langevin dynamics. Its relative error h V / (2 T_k) is smallest in hot replicas. Semi-implicit
+    Euler (`SGHMC`) has a covariance of position and momentum of first order in h, which swaps
+    break, so its bias may become one of first order; splitting, UBU and Langevin dynamics keep
+    their order.
 
     Warm-up, step size and noise correction. The kernel's own warm-up at the lowest temperature
     serves all replicas. Where U is convex the same step is safe when hot, because stability asks
