@@ -18,7 +18,8 @@ from numpyro_sgmcmc import SharedMinibatch, diagnose, to_inference_data
 from numpyro_sgmcmc.results.estimate import coefficients
 from tests.fuzz.errors import Errors, errors_of
 from tests.fuzz.faults import WALKERS, Fault, random_fault, with_fault
-from tests.fuzz.programs import PROGRAMS, Program
+from tests.fuzz.loops import compiled_once, programs
+from tests.fuzz.programs import PROGRAMS
 
 CASES = 300
 NAMES = list(PROGRAMS)
@@ -91,28 +92,28 @@ def _run(name: str, seed: int, fault_of: Callable[[Any, int], Fault], rounds: in
     width = program.width(rng)
     problem = program.family.problem(rng, width, program.temperature)
     fault = fault_of(rng, len(problem.mean))
-    mcmc = _mcmc(name)
-    with warnings.catch_warnings():
+    mcmc, jitted = _mcmc(name)
+    with warnings.catch_warnings(), compiled_once(jitted):
         # Runs that diverge, or whose verdict is bad, warn: here they are meant to.
         warnings.simplefilter("ignore", UserWarning)
         mcmc.run(jax.random.key(seed), *problem.args)
-        _change(mcmc, fault, problem, rng)
+        _change(mcmc, fault, problem, rng, name)
         found, length = diagnose(mcmc), program.draws
         for _ in range(rounds):
             if found.more_draws is None:
                 break
             length += ceil(found.more_draws / program.chains)
-            _change(mcmc, fault, problem, rng, length)
+            _change(mcmc, fault, problem, rng, name, length)
             found = diagnose(mcmc)
-        errors = _errors(mcmc, problem, program)
+        errors = _errors(mcmc, problem, name)
     return Outcome(seed, name, width, fault, found.calibrated, found.sentence, errors)
 
 
 @cache
-def _mcmc(name: str) -> MCMC:
+def _mcmc(name: str) -> tuple[MCMC, Callable]:
     program = PROGRAMS[name]
     kernel = program.kernel(program.family.model(program.batch))
-    return MCMC(
+    mcmc = MCMC(
         kernel,
         num_warmup=program.warmup,
         num_samples=program.draws,
@@ -121,35 +122,37 @@ def _mcmc(name: str) -> MCMC:
         progress_bar=False,
         jit_model_args=True,
     )
+    return mcmc, programs()
 
 
-def _change(mcmc: Any, fault: Fault, problem: Any, rng: Any, length: int | None = None) -> None:
+def _change(
+    mcmc: Any, fault: Fault, problem: Any, rng: Any, name: str, length: int | None = None
+) -> None:
     """Put the changed draws in the place of the run's own; exact ones may be more than these."""
     if not fault.is_exact and fault.kind == "none":
         return
-    sites = _transforms(mcmc.sampler.model, problem.args)
-    states = mcmc._states
+    sites, states = _transforms(name), mcmc._states
     fields = [name for name in WALKERS if name in states]
     free = {**states, "z": {n: sites[n].inv(jnp.asarray(states["z"][n])) for n in sites}}
     shapes = {n: np.shape(free["z"][n])[2:] for n in sites}
     walkers = with_fault(fault, {n: raveled(free[n]) for n in fields}, problem, rng, length)
     # What is known of each draw, its step size say, is repeated where draws outnumber the run's.
     places = np.arange(walkers["z"].shape[1]) % free["z"][next(iter(sites))].shape[1]
-    for name, value in states.items():
-        states[name] = jax.tree.map(lambda x: x[:, places], value)
-    for name in fields:
-        values = _unraveled(walkers[name], shapes)
-        if name == "z":
+    for field, value in states.items():
+        states[field] = jax.tree.map(lambda x: x[:, places], value)
+    for field in fields:
+        values = _unraveled(walkers[field], shapes)
+        if field == "z":
             values = {n: sites[n](v) for n, v in values.items()}
-        states[name] = values
+        states[field] = values
 
 
-def _errors(mcmc: Any, problem: Any, program: Program) -> Errors:
-    states, counted = mcmc._states, {"z": 1.0}
+def _errors(mcmc: Any, problem: Any, name: str) -> Errors:
+    program, states, counted = PROGRAMS[name], mcmc._states, {"z": 1.0}
     if "z_coarse" in states:
         combined = coefficients(to_inference_data(mcmc, verdict=False))
         counted = {GROUPS[group]: factor for group, factor in combined.items()}
-    sites = _transforms(mcmc.sampler.model, problem.args)
+    sites = _transforms(name)
     free = {**states, "z": {n: sites[n].inv(jnp.asarray(states["z"][n])) for n in sites}}
     walkers = {field: raveled(free[field]) for field in counted}
     # Constant step sizes are not collected: all draws weigh the same.
@@ -158,12 +161,19 @@ def _errors(mcmc: Any, problem: Any, program: Program) -> Errors:
     return errors_of(walkers, counted, weights, problem, together)
 
 
-def _transforms(model: Any, args: tuple) -> dict[str, Any]:
-    """Return the maps from unconstrained values, by latent site in the order of positions."""
+@cache
+def _transforms(name: str) -> dict[str, Any]:
+    """Return the maps from unconstrained values, by latent site in the order of positions.
+
+    They are the same for all problems of a program.
+    """
+    program = PROGRAMS[name]
+    problem = program.family.problem(np.random.default_rng(0), 1.0, program.temperature)
     seeded = handlers.substitute(
-        handlers.seed(model, jax.random.key(0)), substitute_fn=numpyro.infer.init_to_uniform()
+        handlers.seed(program.family.model(program.batch), jax.random.key(0)),
+        substitute_fn=numpyro.infer.init_to_uniform(),
     )
-    trace = handlers.trace(seeded).get_trace(*args)
+    trace = handlers.trace(seeded).get_trace(*problem.args)
     return {
         name: biject_to(site["fn"].support)
         for name, site in sorted(trace.items())

@@ -6,7 +6,6 @@ An energy has two numbers, (a, b), so that the density of a coordinate is data o
 from functools import cache
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -27,30 +26,32 @@ RANGES = {
 """From where (a, b) are drawn."""
 
 
-def energies(u, a, b, xp=jnp):
-    """Return the energy of every kind at u, stacked along a first axis of KINDS."""
-    softplus = xp.logaddexp(u, 0.0 * u)
-    right = xp.log(b) - (u - a) ** 2 / 2
-    # Outside MIXTURE b may exceed 1; the other branch is then not selected and must stay finite.
-    left = xp.log(xp.maximum(1 - b, 1e-6)) - (u + a) ** 2 / 2
-    return xp.stack(
-        [
-            u**2 / 2,
-            (a + 1) / 2 * xp.log1p(u**2 / a),
-            xp.exp(xp.minimum(u, 80.0)) - a * u,
-            (a + b) * softplus - a * u,
-            xp.abs(u),
-            -xp.logaddexp(right, left),
-            a * u**4 / 4,
-            u**2 / 2 / xp.where(u < 0, a, b) ** 2,
-        ]
-    )
+def energies(u, a, b, kinds=range(KINDS), xp=jnp):
+    """Return the energies of these kinds at u, stacked along a first axis."""
+
+    def mixture():
+        right = xp.log(b) - (u - a) ** 2 / 2
+        # Outside MIXTURE b may exceed 1; the other branch is not selected and must stay finite.
+        left = xp.log(xp.maximum(1 - b, 1e-6)) - (u + a) ** 2 / 2
+        return -xp.logaddexp(right, left)
+
+    formulas = {
+        NORMAL: lambda: u**2 / 2,
+        STUDENT: lambda: (a + 1) / 2 * xp.log1p(u**2 / a),
+        LOG_GAMMA: lambda: xp.exp(xp.minimum(u, 80.0)) - a * u,
+        LOGIT_BETA: lambda: (a + b) * xp.logaddexp(u, 0.0 * u) - a * u,
+        LAPLACE: lambda: xp.abs(u),
+        MIXTURE: mixture,
+        QUARTIC: lambda: a * u**4 / 4,
+        TWO_PIECE: lambda: u**2 / 2 / xp.where(u < 0, a, b) ** 2,
+    }
+    return xp.stack([formulas[kind]() for kind in kinds])
 
 
-def energy(kind, u, a, b):
-    """Return the energies of coordinates (d,) of kinds (d,), for JAX."""
-    chosen = jax.nn.one_hot(kind, KINDS, axis=0, dtype=bool)
-    return jnp.sum(jnp.where(chosen, energies(u, a, b), 0.0), axis=0)
+def energy(kind, u, a, b, kinds=range(KINDS)):
+    """Return the energies of coordinates (d,) of kinds (d,), which are among `kinds`, for JAX."""
+    chosen = kind == jnp.asarray(kinds)[:, None]
+    return jnp.sum(jnp.where(chosen, energies(u, a, b, kinds), 0.0), axis=0)
 
 
 class Table(NamedTuple):
@@ -72,7 +73,7 @@ def table(kind, a, b, temperature=1.0):
     s = np.linspace(-9, 9, 40_001)
     grid, jacobian = np.sinh(s), np.cosh(s)  # to 4,000, where a Student t has nothing left
     with np.errstate(over="ignore"):
-        values = energies(grid, np.full_like(grid, a), np.full_like(grid, b), np)[kind]
+        values = energies(grid, np.full_like(grid, a), np.full_like(grid, b), (kind,), np)[0]
     return tabulated(grid, -values / temperature + np.log(jacobian))
 
 

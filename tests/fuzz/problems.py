@@ -60,7 +60,8 @@ def synthetic(dimension, kinds=range(densities.KINDS), spread=3.0, bend=0.6):
     u = matrix (z - centre), y_1 = (u_1 - bend (u_0^2 - 1)) exp(-funnel u_0 / 2). Rows share U
     unevenly, and tilt it by amounts that cancel: the noise of minibatches has both parts.
     """
-    kinds = np.array(tuple(kinds))
+    kinds = tuple(kinds)
+    among = tuple(sorted({NORMAL, *kinds}))  # Bent coordinates are normal.
 
     def build(batch):
         def model(kind, a, b, bends, matrix, centre, share, tilt):
@@ -70,7 +71,7 @@ def synthetic(dimension, kinds=range(densities.KINDS), spread=3.0, bend=0.6):
             if dimension > 1:
                 y1 = (u[1] - bends[0] * (u[0] ** 2 - 1)) * jnp.exp(-bends[1] * u[0] / 2)
                 y = u.at[1].set(y1)
-            total = densities.energy(kind, y, a, b).sum() + bends[1] * u[0] / 2
+            total = densities.energy(kind, y, a, b, among).sum() + bends[1] * u[0] / 2
             with numpyro.plate("rows", ROWS, subsample_size=batch) as rows:
                 numpyro.factor("row", -(share[rows] * total + tilt[rows] @ u))
 
