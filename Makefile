@@ -59,12 +59,12 @@ else
 endif
 
 # Continuous integration runs them too.
-test-long: install ## run the tests that `make test` leaves out (about 40 minutes)
+test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
 	@$(QUICKLY) tests -m "long and not (faults or slow or distributed or release)"
 	@$(PYTEST) tests -m "(slow or papers) and not release"
 
 # Before a release.
-test-release: install ## run further cases of long tests (about 10 minutes)
+test-release: install ## run further cases of long tests (about 20 minutes)
 	@$(PYTEST) tests -m release
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)

@@ -48,7 +48,7 @@ def test_newtons_mode_and_covariance_are_those_in_double_precision(data):
     [
         pytest.param("ours", Length(200, 2_000), marks=pytest.mark.long),
         pytest.param("nuts", Length(150, 500), marks=pytest.mark.long),
-        pytest.param("hmcecs", Length(150, 2_000), marks=pytest.mark.slow),
+        pytest.param("hmcecs", Length(150, 2_000), marks=pytest.mark.release),
     ],
 )
 def test_a_side_samples_the_posterior(data, exact, side, length):

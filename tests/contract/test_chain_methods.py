@@ -20,15 +20,15 @@ from tests.marks import briefly
     ("name", "method"),
     [
         ("SGLD", "parallel"),
-        ("ReplicaExchange(SGHMCSplit)", "parallel"),
-        pytest.param("ReplicaExchange(SGHMCSplit)", "sequential", marks=pytest.mark.long),
+        pytest.param("ReplicaExchange(SGHMCSplit)", "parallel", marks=pytest.mark.long),
+        pytest.param("ReplicaExchange(SGHMCSplit)", "sequential", marks=pytest.mark.release),
         pytest.param("SGHMCSplit(FixedPoint)", "sequential", marks=pytest.mark.long),
-        pytest.param("RichardsonRomberg(SGHMCSplit)", "parallel", marks=pytest.mark.long),
-        pytest.param("SVRGLD", "parallel", marks=pytest.mark.long),
+        pytest.param("RichardsonRomberg(SGHMCSplit)", "parallel", marks=pytest.mark.release),
+        pytest.param("SVRGLD", "parallel", marks=pytest.mark.release),
         pytest.param("SAGALD", "sequential", marks=pytest.mark.long),
-        pytest.param("SGLD", "sequential", marks=pytest.mark.long),
+        pytest.param("SGLD", "sequential", marks=pytest.mark.release),
         pytest.param("SGHMCSplit(FixedPoint)", "parallel", marks=pytest.mark.long),
-        pytest.param("RichardsonRomberg(SGHMCSplit)", "sequential", marks=pytest.mark.long),
+        pytest.param("RichardsonRomberg(SGHMCSplit)", "sequential", marks=pytest.mark.release),
     ],
 )
 def test_same_draws_as_vectorised(name, method):

@@ -21,8 +21,10 @@ from tests.contract.problem import (
 from tests.marks import briefly
 from tests.registry import make
 
+LONG = ["SGLDFP", "SVRGLD", "SGRRLD", "StaleGradient(SGHMCSplit)", "ReplicaExchange(SGHMCSplit)"]
 
-@pytest.mark.parametrize("name", briefly(NAMES, SOME[:2]))
+
+@pytest.mark.parametrize("name", briefly(NAMES, SOME[:2], LONG))
 def test_extra_fields_thinning_and_jit_model_args(name):
     mcmc = mcmc_of(shared(name), thinning=2, jit_model_args=True)
     fields = ("num_diverging", "z.w", "~z.signal")

@@ -20,7 +20,10 @@ from tests.registry import make
 FIELDS = {"i", "z", "rng_key", "step_size", "potential_energy", "diverging"}
 
 
-@pytest.mark.parametrize("name", briefly(NAMES, SOME))
+LONG = ["SGNHT", "SVRGLD", "SGRRLD", "StaleGradient(SGHMCSplit)", "ReplicaExchange(SGHMCSplit)"]
+
+
+@pytest.mark.parametrize("name", briefly(NAMES, SOME, LONG))
 def test_sample_keeps_the_state(name):
     kernel = shared(name)
     states = [

@@ -210,6 +210,7 @@ def test_a_gradient_that_is_not_finite_is_a_refused_transition():
     assert all(np.isfinite(x).all() for x in found.run.draws.values())
 
 
+@pytest.mark.long
 def test_friction_is_that_of_each_gradients_own_age():
     """With one server and constant ages after the first ones, it is the twin's from then on."""
     options = {"remedy": "friction", "curvature": CURVATURE}

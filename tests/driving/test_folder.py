@@ -59,11 +59,11 @@ def killed_after(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "method"),
     [
-        ("SGHMC", "vectorized"),
-        ("SAGALD", "sequential"),
+        pytest.param("SGHMC", "vectorized", marks=pytest.mark.release),
+        pytest.param("SAGALD", "sequential", marks=pytest.mark.release),
         ("SAGALD", "parallel"),
         ("RichardsonRomberg(SGHMCSplit)", "vectorized"),
-        ("RichardsonRomberg(SGHMCSplit)", "parallel"),
+        pytest.param("RichardsonRomberg(SGHMCSplit)", "parallel", marks=pytest.mark.release),
     ],
 )
 def test_a_resumed_run_is_the_same_run(name, method, tmp_path, killed_after):

@@ -35,7 +35,7 @@ def test_a_table_over_the_data_that_is_made_on_a_device():
     assert_identical(*both(lambda: shared("SAGALD"), sg.run, chain_method="parallel"))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", rarely(METHODS, ["vectorized"]))
 @pytest.mark.parametrize("kind", rarely([NUTS, HMC], [NUTS]))
 def test_kernels_of_numpyro(kind, method):
     assert_identical(*both(lambda: kind(whole), sg.run, chain_method=method, fields=("energy",)))

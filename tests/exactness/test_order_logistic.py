@@ -17,6 +17,7 @@ from scipy.integrate import quad
 
 from numpyro_sgmcmc import SGHMC, SGLD, SGRRLD, UBU, SGHMCSplit
 from tests.exactness.simulate import simulate
+from tests.marks import briefly
 from tests.oracles import grid
 from tests.oracles.monte_carlo import Z, assert_averages
 from tests.oracles.slope import order
@@ -74,7 +75,9 @@ SCHEMES = [
 
 
 @pytest.mark.parametrize(
-    ("exact_at", "expected"), SCHEMES, ids=[exact_at.__name__ for exact_at, _ in SCHEMES]
+    ("exact_at", "expected"),
+    briefly(SCHEMES, SCHEMES[:3]),
+    ids=[exact_at.__name__ for exact_at, _ in SCHEMES],
 )
 def test_exact_bias(exact_at, expected):
     target = exact_moment()

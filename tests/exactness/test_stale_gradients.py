@@ -63,6 +63,15 @@ QUICK = [
     ("splitting", "uniform", "friction"),
     ("hamiltonian", "fixed", "curvature"),
 ]
+LONG = [
+    ("langevin", "geometric", None),
+    ("hamiltonian", "uniform", None),
+    ("splitting", "geometric", None),
+    ("hamiltonian", "geometric", "friction"),
+    ("splitting", "fixed", "friction"),
+    ("langevin", "uniform", "curvature"),
+    ("splitting", "geometric", "curvature"),
+]
 
 
 def check(kernel, expected):
@@ -71,7 +80,7 @@ def check(kernel, expected):
     assert_moments(draws, EXACT.mode, np.array([[expected / CURVATURE]]))
 
 
-@pytest.mark.parametrize(("name", "law", "remedy"), briefly(CASES, QUICK))
+@pytest.mark.parametrize(("name", "law", "remedy"), briefly(CASES, QUICK, LONG))
 def test_kernel_has_the_distribution_of_the_recursion(name, law, remedy):
     """A wrong curvature, 0.8 of the true one, so that remedies leave something to see."""
     delay, bound, ages = LAWS[law]

@@ -54,12 +54,13 @@ def theta_of(exact):
 
 
 QUICK = {"SGHMCSplit", "SGLDFP", "UBU"}
+LONG = {"SGLD", "SGHMC", "SGRRHMC", "RichardsonRomberg(SGHMCSplit)"}
 """Kernels that the others combine: the distributions of those are checked by long tests."""
 
 
 @pytest.mark.parametrize(
     "name",
-    briefly([name for name, entry in KERNELS.items() if entry.is_linear], QUICK),
+    briefly([name for name, entry in KERNELS.items() if entry.is_linear], QUICK, LONG),
 )
 def test_kernel_with_known_gradient_noise(name):
     check_distribution(name, STEP_SIZES[KERNELS[name].dynamics])

@@ -22,7 +22,7 @@ DATA = jnp.asarray(discrete.Y, jnp.float32)
 CHAINS = 500
 
 
-@pytest.mark.parametrize("move", briefly(["gibbs", discrete.moved], ["gibbs"]))
+@pytest.mark.parametrize("move", briefly(["gibbs", discrete.moved], []))
 def test_joint_posterior(move):
     """Means of m, m^2 and each c_i, by the model's own density and by an own move."""
     kernel = sg.SGHMCSplit(discrete.shifted, 0.05, friction=3.0, num_steps=20, latent_move=move)
@@ -64,6 +64,7 @@ def run():
     return mcmc
 
 
+@pytest.mark.long
 def test_probabilities_of_rows(run):
     """Those of values up to the last, as they sum to one; 100 chains, 16 comparisons."""
     data = sg.to_inference_data(run, verdict=False)["latents"]

@@ -14,13 +14,14 @@ from jax.nn import logsumexp, softmax
 from numpyro_sgmcmc.model import over_whole_data, read_structure, stochastic_potential
 from numpyro_sgmcmc.results.whole import class_probabilities, log_likelihood
 from numpyro_sgmcmc.types import Minibatch
-from tests.marks import briefly
+from tests.marks import briefly, rarely
 from tests.models import discrete
 from tests.models.agreement import assert_unbiased
 from tests.models.discrete import STATES, TABLE
 from tests.oracles.discrete import summed_out, weights
 
 QUICK = [discrete.mixture, discrete.nested, discrete.handled]
+LONG = [discrete.mixture, discrete.chain, discrete.outside, discrete.crossed]
 ARGS = (TABLE,)
 
 
@@ -41,7 +42,7 @@ def constrained(model, batch=2):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("model", list(STATES))
+@pytest.mark.parametrize("model", rarely(list(STATES), LONG))
 def test_class_probabilities(model):
     """They are the marginals of the posterior over every assignment of states to all rows."""
     structure, draws = constrained(model)
@@ -57,7 +58,7 @@ def test_class_probabilities(model):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("model", list(STATES))
+@pytest.mark.parametrize("model", rarely(list(STATES), LONG))
 def test_log_likelihoods_add_up(model):
     """With one latent in each row, their sum is the log of the joint density without the prior.
 

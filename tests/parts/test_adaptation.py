@@ -114,11 +114,18 @@ TUNED = [
     for gradient in (None, Plain())
     for preconditioner, correction in (("chosen", None), ("chosen", False), ("given", None))
 ]
+LONG = [
+    (SGLD, None, "chosen", None),
+    (SGHMC, None, "given", None),
+    (SGHMCSplit, None, "chosen", None),
+    (SGHMCSplit, Plain(), "given", None),
+    (UBU, None, "chosen", None),
+]
 
 
 @pytest.mark.parametrize(
     ("build", "gradient", "preconditioner", "correction"),
-    briefly(TUNED, QUICK),
+    briefly(TUNED, QUICK, LONG),
 )
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 def test_a_chosen_step_size_keeps_variances_within_the_tolerance(

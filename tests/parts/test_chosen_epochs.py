@@ -27,7 +27,7 @@ from numpyro_sgmcmc.preparation.limits import Chosen, Limits
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import LEAST_GAIN, TOLERANCE
 from numpyro_sgmcmc.types import Plate
-from tests.marks import briefly
+from tests.marks import briefly, rarely
 from tests.oracles import linear
 
 ROWS, BATCH, CHAINS = 60, 6, 400
@@ -60,7 +60,7 @@ def started(kernel):
 
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 @pytest.mark.long
-@pytest.mark.parametrize("build", [SGHMCSplit, SGHMC, SGLD])
+@pytest.mark.parametrize("build", rarely([SGHMCSplit, SGHMC, SGLD], [SGHMCSplit]))
 def test_epochs_relax_faster_and_keep_to_the_tolerance(build):
     """Exact second moments in all directions, to the tolerance and 4.5 standard errors.
 

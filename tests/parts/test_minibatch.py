@@ -77,7 +77,7 @@ SCHEMES = [
 CASES = list(product(SCHEMES, (False, True)))
 
 
-@pytest.mark.parametrize(("scheme", "x64"), briefly(CASES, CASES[:6:2]))
+@pytest.mark.parametrize(("scheme", "x64"), briefly(CASES, CASES[:6:2], CASES[7::2]))
 def test_plates_are_independent_and_keys_of_either_kind_agree(scheme, x64):
     plates = {"a": Plate(1_000, 8), "b": Plate(1_000, 8), "few": Plate(9, 4)}
     with jax.enable_x64(x64):

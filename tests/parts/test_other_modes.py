@@ -119,6 +119,7 @@ def test_a_run_that_misses_a_mode_is_not_calibrated():
     assert unvisited_mode(both, str) is None
 
 
+@pytest.mark.long
 def test_a_mode_that_the_user_chose_is_the_only_one(recwarn):
     """A strategy that always starts at the same place chooses a mode, as labels of a mixture."""
     place = init_to_value(values={"x": jnp.asarray(APART[0]), "level": 0.0})

@@ -136,7 +136,7 @@ def worth(name, h, friction, steps, variance):
     ("build", "name", "dimension"),
     [
         pytest.param(SGLD, "langevin", 3, marks=pytest.mark.long),
-        (SGHMCSplit, "splitting", 3),
+        pytest.param(SGHMCSplit, "splitting", 3, marks=pytest.mark.long),
         pytest.param(SGHMCSplit, "splitting", 600, marks=pytest.mark.long),
         pytest.param(SGLD, "langevin", 600, marks=pytest.mark.long),
     ],

@@ -112,6 +112,7 @@ def test_a_wrong_run_is_flagged_with_its_cause(case):
     assert cause in found.sentence, found.sentence
 
 
+@pytest.mark.long
 def test_the_same_run_with_large_enough_minibatches_passes():
     found = diagnose(at_mode(SGHMCSplit, GOOD, friction=FRICTION, num_steps=10, batch=None))
     assert found.calibrated, found.sentence

@@ -46,11 +46,11 @@ def draws_of(mcmc):
     ("name", "method"),
     [
         ("SGHMCSplit", "vectorized"),
-        pytest.param("SGHMCSplit", "sequential", marks=pytest.mark.long),
+        pytest.param("SGHMCSplit", "sequential", marks=pytest.mark.release),
         pytest.param("SGHMCSplit", "parallel", marks=pytest.mark.long),
-        pytest.param("SGRRLD", "vectorized", marks=pytest.mark.long),
+        pytest.param("SGRRLD", "vectorized", marks=pytest.mark.release),
         pytest.param("SGRRLD", "sequential", marks=pytest.mark.long),
-        pytest.param("SGRRLD", "parallel", marks=pytest.mark.long),
+        pytest.param("SGRRLD", "parallel", marks=pytest.mark.release),
     ],
 )
 def test_the_key_gives_the_same_draws_again(name, method):
