@@ -84,10 +84,12 @@ class LatentTable(AbstractGradient):
         estimate = Estimate(
             energy + share * before.energy.sum(), prior + state.total + change + kick
         )
-        total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
-        kept = state._replace(total=total, claims=claims)
+        # What is written depends on what was read, or XLA would copy the whole table at each step.
+        slope = jnp.where(counts[:, None], after.slope, table)
+        kept = state._replace(total=state.total + (slope - table).sum(0), claims=claims)
         local = potential.structure.local
-        return estimate, _recorded(local, kept, rows, counts, after, chance)
+        left = after._replace(slope=slope)
+        return estimate, _recorded(local, kept, rows, counts, left, chance)
 
 
 def _recorded(
