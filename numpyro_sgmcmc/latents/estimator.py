@@ -50,8 +50,9 @@ class LatentTable(AbstractGradient):
     would take.
 
     A step costs two gradients of B rows, in z and a together, and with discrete latents the
-    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v) numbers,
-    changed in place: k continuous and m discrete latents, w averages, v of which have a variance.
+    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v + 2)
+    numbers, changed in place: k continuous and m discrete latents, w averages, v of which have a
+    variance, and two counts.
     """
 
     is_control_variate: ClassVar[bool] = True
