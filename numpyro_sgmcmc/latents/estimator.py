@@ -50,8 +50,9 @@ class LatentTable(AbstractGradient):
     would take.
 
     A step costs two gradients of B rows, in z and a together, and with discrete latents the
-    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v) numbers,
-    changed in place: k continuous and m discrete latents, w averages, v of which have a variance.
+    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v + 2)
+    numbers, changed in place: k continuous and m discrete latents, w averages, v of which have a
+    variance, and two counts.
     """
 
     is_control_variate: ClassVar[bool] = True
@@ -84,10 +85,12 @@ class LatentTable(AbstractGradient):
         estimate = Estimate(
             energy + share * before.energy.sum(), prior + state.total + change + kick
         )
-        total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
-        kept = state._replace(total=total, claims=claims)
+        # What is written depends on what was read, or XLA would copy the whole table at each step.
+        slope = jnp.where(counts[:, None], after.slope, table)
+        kept = state._replace(total=state.total + (slope - table).sum(0), claims=claims)
         local = potential.structure.local
-        return estimate, _recorded(local, kept, rows, counts, after, chance)
+        left = after._replace(slope=slope)
+        return estimate, _recorded(local, kept, rows, counts, left, chance)
 
 
 def _recorded(

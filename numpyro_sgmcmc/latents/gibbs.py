@@ -59,17 +59,18 @@ def redrawn_everywhere(
     position: jax.Array,
     latents: jax.Array,
     discrete: jax.Array,
+    rows: jax.Array,
     key: jax.Array,
 ) -> jax.Array:
-    """Return the discrete latents of all rows after a sweep, in blocks of rows."""
+    """Return the discrete latents of many rows after a sweep, in blocks of rows."""
     size = len(discrete)
     block = min(ROWS_AT_ONCE, size)
     count = -(-size // block)
 
     def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
         number, key = inputs
-        rows = jnp.minimum(number * block + jnp.arange(block), size - 1)
-        return redrawn(potential, position, latents[rows], discrete[rows], rows, key)
+        at = jnp.minimum(number * block + jnp.arange(block), size - 1)
+        return redrawn(potential, position, latents[at], discrete[at], rows[at], key)
 
     found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
     return found.reshape(count * block, -1)[:size]

@@ -10,13 +10,30 @@ from numpyro_sgmcmc.latents.state import ROWS_AT_ONCE
 from numpyro_sgmcmc.model.local import JointPotential
 
 STEPS = 30
-"""Damped Newton steps of a row. One that is refused multiplies the damping by four."""
+"""Most damped Newton steps of a row. One that is refused multiplies the damping by four."""
+
+ARRIVED = 1e-3
+"""Distance to the mode in standard deviations at which the search ends. Corrected moves follow."""
+
+ROUNDING = 10.0
+"""Rounding errors of u_i by which a step must be expected to reduce it, or the search ends."""
 
 SMALLEST = 1e-3
 """Smallest curvature, as a share of the largest one of the row."""
 
 LONGEST = 10.0
 """Longest Newton step, in standard deviations along an axis."""
+
+
+class _Point(NamedTuple):
+    """Latents of a row, with u_i, its gradient along the axes of its curvature, and these."""
+
+    latents: jax.Array
+    energy: jax.Array
+    along: jax.Array
+    curvatures: jax.Array
+    axes: jax.Array
+    is_finite: jax.Array
 
 
 class RowMode(NamedTuple):
@@ -42,8 +59,8 @@ def laplace_rows(
     """Return the Laplace approximation of p(a_i | z, y_i) of all or some rows.
 
     Discrete latents are given, (rows, m). The search begins at `start`, (rows, k). Levenberg and
-    Marquardt's damped Newton method minimises u_i(z, .) in so many steps. Where the curvature is
-    not positive its modulus takes its place, raised to a small share of the largest one.
+    Marquardt's damped Newton method minimises u_i(z, .) in so many steps at most. Where the
+    curvature is not positive its modulus takes its place, raised to a small share of the largest.
     """
 
     def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> RowMode:
@@ -58,35 +75,38 @@ def laplace_rows(
 
 
 def _mode(energy: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int) -> RowMode:
-    def derivatives(latents: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        value, gradient = jax.value_and_grad(energy)(latents)
-        return value, gradient, jax.hessian(energy)(latents)
+    slack = ROUNDING * float(jnp.finfo(start.dtype).eps)
 
-    def body(_: jax.Array, carry: tuple) -> tuple:
-        latents, value, gradient, hessian, damping = carry
+    def point_at(latents: jax.Array) -> _Point:
+        value, gradient = jax.value_and_grad(energy)(latents)
+        hessian = jax.hessian(energy)(latents)
+        finite = jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
         curvatures, axes = _axes(hessian)
         along = axes.T @ gradient
-        step = along / (curvatures + damping)
-        longest = LONGEST / jnp.sqrt(curvatures)
-        tried = latents - axes @ jnp.clip(step, -longest, longest)
-        new = derivatives(tried)
-        finite = (
-            jnp.isfinite(new[0]) & jnp.all(jnp.isfinite(new[1])) & jnp.all(jnp.isfinite(new[2]))
-        )
-        # The first point counts as worse than any other if it is not finite itself.
-        better = finite & ((new[0] <= value) | ~jnp.isfinite(value))
-        kept = jax.tree.map(
-            lambda a, b: jnp.where(better, a, b), (tried, *new), (latents, value, gradient, hessian)
-        )
-        least = SMALLEST * jnp.max(curvatures)
-        damping = jnp.where(better, damping / 4, jnp.maximum(4 * damping, least))
-        return *kept, damping
+        return _Point(latents, value, along, curvatures, axes, jnp.isfinite(value) & finite)
 
-    zero = jnp.zeros((), start.dtype)
-    carry = (start, *derivatives(start), zero)
-    latents, _, _, hessian, _ = jax.lax.fori_loop(0, steps, body, carry)
-    curvatures, axes = _axes(hessian)
-    return RowMode(latents, axes / jnp.sqrt(curvatures))
+    def goes_on(carry: tuple[_Point, jax.Array, jax.Array]) -> jax.Array:
+        point, _, number = carry
+        squared = jnp.sum(point.along**2 / point.curvatures)  # Twice what a step gains.
+        is_there = squared <= jnp.maximum(ARRIVED**2, slack * jnp.abs(point.energy))
+        return (number < steps) & ~(point.is_finite & is_there)
+
+    def body(carry: tuple[_Point, jax.Array, jax.Array]) -> tuple[_Point, jax.Array, jax.Array]:
+        point, damping, number = carry
+        step = point.along / (point.curvatures + damping)
+        longest = LONGEST / jnp.sqrt(point.curvatures)
+        tried = point_at(point.latents - point.axes @ jnp.clip(step, -longest, longest))
+        # The first point counts as worse than any other if it is not finite itself.
+        lower = (tried.energy <= point.energy) | ~jnp.isfinite(point.energy)
+        better = tried.is_finite & lower
+        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, point)
+        least = SMALLEST * jnp.max(point.curvatures)
+        damping = jnp.where(better, damping / 4, jnp.maximum(4 * damping, least))
+        return kept, damping, number + 1
+
+    carry = point_at(start), jnp.zeros((), start.dtype), jnp.zeros((), jnp.int32)
+    found = jax.lax.while_loop(goes_on, body, carry)[0]
+    return RowMode(found.latents, found.axes / jnp.sqrt(found.curvatures))
 
 
 def _axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:

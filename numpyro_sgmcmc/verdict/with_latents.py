@@ -200,5 +200,11 @@ def _conditional(
     noise = table_noise(view, linear, Walkers(positions, states), keys)
     potential = potential_of(view)
     given = positions, states.values, states.discrete
-    hessians = jax.lax.map(lambda one: second_order(potential, *one)[2], given)
+    rows = jnp.arange(states.values.shape[1])
+
+    def hessian(one: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        position, values, discrete = one
+        return second_order(potential, position, values, discrete, rows)[2]
+
+    hessians = jax.lax.map(hessian, given)
     return noise, typical(hessians, linear).largest

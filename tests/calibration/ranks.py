@@ -1,6 +1,7 @@
 """Simulation-based calibration (Talts et al. 2018): ranks of true values among draws."""
 
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 from scipy.stats import chi2
 
-from tests.calibration.problems import replicate
+from tests.calibration.problems import SETS, replicate
 
 REPLICATIONS, DRAWS, BURN_IN = 240, 15, 3
 FALSE_FAILURE = 1e-4
@@ -39,6 +40,34 @@ def ranks(build: Callable, model: Callable, seed: int = 0) -> np.ndarray:
     found, diverging = jax.jit(jax.vmap(one))(keys)
     assert not diverging.any()
     return np.asarray(found)
+
+
+def ranks_with_latents(kernel: Any, model: Callable, row: int) -> dict[str, np.ndarray]:
+    """Return the ranks of true shared parameters, and of one row's latents, one a data set.
+
+    The model has `SETS` data sets side by side, each with a shared parameter and a latent of each
+    row. A preparation with latents of rows is not traced, so that runs follow one another.
+    """
+    found: dict[str, list] = {"shared": [], "latents": []}
+
+    @jax.jit
+    def run(state, y):
+        def iterate(state, _):
+            state = kernel.sample(state, (y,), {})
+            own = ravel_pytree(state.z)[0], state.gradient.values[row], state.diverging
+            return state, own
+
+        return jax.lax.scan(iterate, state, None, length=BURN_IN + DRAWS)[1]
+
+    for key in jax.random.split(jax.random.key(0), REPLICATIONS // SETS):
+        key_data, key_chain = jax.random.split(key)
+        truth, y = replicate(model, key_data)
+        state = kernel.init(key_chain, 0, None, (y,), {})
+        shared, latents, diverging = run(state, y)
+        assert not diverging.any()
+        found["shared"].append(jnp.sum(shared[BURN_IN:] < truth["mu"], axis=0))
+        found["latents"].append(jnp.sum(latents[BURN_IN:] < truth["a"][row], axis=0))
+    return {name: np.concatenate(parts) for name, parts in found.items()}
 
 
 def assert_uniform(found: np.ndarray) -> None:

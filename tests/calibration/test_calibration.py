@@ -9,9 +9,13 @@ autocorrelation of draws to 1 %:
 - regression: by the exact distribution of the recursion, which `test_rule` checks;
 - hierarchy: by the first term of its bias, h (H + V) / 2 or h V / (2 D), with largest curvature
   H = 13 and largest noise V = 21 (fixed point: 9) at the true values, averages over 400 data sets,
-  and smallest curvature 0.8.
+  and smallest curvature 0.8;
+- mixture: by the same terms. The curvature lies between 1 and 17, so that (h w)^2 / 4, the share
+  of a symmetric splitting, is below 1 %, and the slowest autocorrelation time is 2 D / (h H);
+- counts, with latents of rows: the curvature given the latents is 17 in every data set, and
+  (h w)^2 / 4 is 1 %. The Gibbs sampler's sweeps take two transitions each.
 
-15 comparisons at 1e-4 each; keys are fixed.
+18 comparisons at 1e-4 each; keys are fixed.
 """
 
 from functools import partial
@@ -21,8 +25,18 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import SGLD, SGLDFP, SGRRLD, FixedPoint, SGHMCSplit
-from tests.calibration.problems import BATCH, DESIGN, ROWS, SCALE, hierarchy, regression, replicate
-from tests.calibration.ranks import assert_uniform, ranks
+from tests.calibration.problems import (
+    BATCH,
+    DESIGN,
+    ROWS,
+    SCALE,
+    counts,
+    hierarchy,
+    mixture,
+    regression,
+    replicate,
+)
+from tests.calibration.ranks import assert_uniform, ranks, ranks_with_latents
 from tests.marks import rarely
 from tests.oracles import linear
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
@@ -50,20 +64,28 @@ CASES = {
     ("hierarchy", "SGLDFP"): (sgldfp, {"h": 0.004, "steps": 1_400}),
     ("hierarchy", "SGHMCSplit"): (split, {"h": 0.015, "steps": 750, "friction": 2.0}),
     ("hierarchy", "SGRRLD"): (sgrrld, {"h": 0.006, "steps": 950}),
+    ("mixture", "SGHMCSplit"): (split, {"h": 0.04, "steps": 300, "friction": 4.0}),
 }
-MODELS = {"regression": regression, "hierarchy": hierarchy}
-SITES = {"regression": [0, 1], "hierarchy": [0, 1, 5]}
-"""Coordinates in the order of the sites' names: both of theta; mu, one of raw, tau."""
+MODELS = {"regression": regression, "hierarchy": hierarchy, "mixture": mixture}
+SITES = {"regression": [0, 1], "hierarchy": [0, 1, 5], "mixture": [0]}
+"""Coordinates in the order of the sites' names: both of theta; mu, one of raw, tau; m."""
 
 
-@pytest.mark.parametrize(
-    ("model", "kernel"), rarely(CASES, [("regression", "SGLDFP"), ("hierarchy", "SGHMCSplit")])
-)
+KEPT = [("regression", "SGLDFP"), ("hierarchy", "SGHMCSplit"), ("mixture", "SGHMCSplit")]
+
+
+@pytest.mark.parametrize(("model", "kernel"), rarely(CASES, KEPT))
 def test_kernel_is_calibrated(model, kernel):
     build, options = CASES[model, kernel]
     found = ranks(partial(build, **options), MODELS[model])
     for coordinate in SITES[model]:
         assert_uniform(found[:, coordinate])
+
+
+def test_latents_of_rows_are_calibrated():
+    found = ranks_with_latents(SGHMCSplit(counts, 0.05, friction=4.0, num_steps=200), counts, row=0)
+    assert_uniform(found["shared"])
+    assert_uniform(found["latents"])
 
 
 WRONG = {

@@ -161,7 +161,7 @@ def test_what_an_own_move_returns(words):
 
     structure = read_structure(discrete.shifted, (DATA,), {}, move)
     target = Target(structure, sg.UniformMinibatch(), (DATA,), {})
-    given = jax.random.key(0), jnp.zeros(1), jnp.zeros((6, 1), jnp.int32)
+    given = jax.random.key(0), jnp.zeros(1), jnp.zeros((6, 1), jnp.int32), jnp.arange(6)
     with pytest.raises((TypeError, ValueError), match=re.escape(words)):
         check_move(target, *given)
 

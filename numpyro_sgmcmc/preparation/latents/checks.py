@@ -69,7 +69,7 @@ def check_options(options: Options, structure: Structure) -> None:
             " minibatch, or use SVI (`numpyro.infer.SVI`)."
         )
     each = structure.dimension + local.dimension * (1 + local.dimension) + local.elements
-    each += local.averages + local.moments + 1
+    each += local.averages + local.moments + 2
     size = local.rows * each * np.dtype(np.float32).itemsize
     if size > MOST_BYTES:
         raise ValueError(

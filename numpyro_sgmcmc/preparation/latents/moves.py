@@ -9,11 +9,13 @@ from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.target import Target, View
 
 
-def check_move(target: Target, key: jax.Array, position: jax.Array, discrete: jax.Array) -> None:
+def check_move(
+    target: Target, key: jax.Array, position: jax.Array, discrete: jax.Array, rows: jax.Array
+) -> None:
     """Raise an error if the user's move returns values outside the support of a site.
 
-    It is tried on as many rows as a minibatch has. Whether it leaves the conditional distribution
-    of the latents as it is cannot be seen from its values.
+    It is tried on as many of these rows as a minibatch has. Whether it leaves the conditional
+    distribution of the latents as it is cannot be seen from its values.
 
     Raises:
         TypeError: if it returns no dict, or values of another type.
@@ -24,7 +26,9 @@ def check_move(target: Target, key: jax.Array, position: jax.Array, discrete: ja
     assert local is not None
     if local.move is None:
         return
-    moved, before, after = (np.asarray(x) for x in target.run(_tried, key, position, discrete))
+    plate = target.structure.plates[local.plate]
+    some = position, discrete[: plate.subsample_size], rows[: plate.subsample_size]
+    moved, before, after = (np.asarray(x) for x in target.run(_tried, key, *some))
     for site, part in local.parts(moved):
         if site.support is not None and not np.isin(part, site.support).all():
             wrong = part[~np.isin(part, site.support)][0]
@@ -41,17 +45,15 @@ def check_move(target: Target, key: jax.Array, position: jax.Array, discrete: ja
 
 
 def _tried(
-    view: View, key: jax.Array, position: jax.Array, discrete: jax.Array
+    view: View, key: jax.Array, position: jax.Array, discrete: jax.Array, rows: jax.Array
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     local = view.structure.local
     assert local is not None
     potential = potential_of(view)
-    rows = jnp.arange(view.plates[local.plate].subsample_size)
     latents = jnp.zeros((len(rows), local.dimension), position.dtype)
     energy = jax.vmap(lambda *row: potential.row(position, *row)[0])
-    some = discrete[rows]
-    moved = redrawn(potential, position, latents, some, rows, key)
-    return moved, energy(latents, rows, some), energy(latents, rows, moved)
+    moved = redrawn(potential, position, latents, discrete, rows, key)
+    return moved, energy(latents, rows, discrete), energy(latents, rows, moved)
 
 
 def _few(support: tuple[int, ...]) -> str:

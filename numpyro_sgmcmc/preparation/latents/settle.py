@@ -29,6 +29,16 @@ SWEEPS = 40
 KEPT = 5
 """The last sweeps, whose Hessians are the curvature at typical points."""
 
+FEW_ROWS = 16_384
+"""Rows of a sample with which walkers begin where there are many more, each with its own sample."""
+
+MANY_ROWS = 4 * FEW_ROWS
+"""Rows up to which no sample is taken: it would save less than another program takes to compile."""
+
+LAST_SWEEPS = 10
+"""Sweeps over all rows after those over a sample. The walkers then differ by about the root of
+N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
+
 TRIES = 20
 """Starts that are tried until the first sweep is finite."""
 
@@ -51,13 +61,23 @@ def settled(
     Raises:
         ValueError: if no start is finite.
     """
+    local = target.structure.local
+    assert local is not None
     ended, hessians = [], []
     for key_walker in random.keys_of(key, WALKERS):
-        key_start, *keys = random.keys_of(key_walker, SWEEPS + 1)
-        walker = _started(target, key_start, options, request)
+        sweeps, rows = SWEEPS, jnp.arange(local.rows)
+        if local.rows > MANY_ROWS:
+            key_walker, key_few = random.keys_of(key_walker, 2)
+            sweeps, walker = LAST_SWEEPS, _of_few_rows(target, key_few, options, request)
+            key_walker, key_spread = random.keys_of(key_walker, 2)
+            walker = target.run(_spread, key_spread, walker, rows, optimise=False)
+            keys = random.keys_of(key_walker, sweeps)
+        else:
+            key_start, *keys = random.keys_of(key_walker, sweeps + 1)
+            walker = _started(target, key_start, options, request, rows)
         for number, key_sweep in enumerate(keys):
             walker = target.run(sweep, key_sweep, walker)
-            if number >= SWEEPS - KEPT:
+            if number >= sweeps - KEPT:
                 hessians.append(walker.hessian)
         ended.append(walker)
     together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended)
@@ -72,8 +92,38 @@ def settled(
     return target.run(_walkers, together, optimise=False), jnp.stack(hessians)
 
 
-def _started(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
-    """Return a walker at a start whose first sweep is finite.
+def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
+    """Return a walker that has settled with a sample of rows, as if there were no others."""
+    local = target.structure.local
+    assert local is not None
+    key_rows, key_start, *keys = random.keys_of(key, SWEEPS + 2)
+    drawn = jax.random.choice(key_rows, local.rows, (FEW_ROWS,), replace=False)
+    walker = _started(target, key_start, options, request, jnp.sort(drawn))
+    for key_sweep in keys:
+        walker = target.run(sweep, key_sweep, walker)
+    return walker
+
+
+def _spread(view: View, key: jax.Array, walker: Swept, rows: jax.Array) -> Swept:
+    """Return a walker with latents of all rows, from one with those of some."""
+    local, position = view.structure.local, walker.position
+    assert local is not None
+    size, dimension, dtype = local.rows, local.dimension, position.dtype
+    discrete = local.some_discrete(size)
+    if local.discrete:
+        discrete = _from_prior(view, key, position, rows)
+    return walker._replace(
+        values=jnp.zeros((size, dimension), dtype).at[walker.rows].set(walker.values),
+        discrete=discrete.at[walker.rows].set(walker.discrete),
+        factor=jnp.zeros((size, dimension, dimension), dtype),
+        rows=rows,
+    )
+
+
+def _started(
+    target: Target, key: jax.Array, options: Options, request: Request, rows: jax.Array
+) -> Swept:
+    """Return a walker with some rows at a start whose first sweep is finite.
 
     Raises:
         ValueError: if there is none.
@@ -91,16 +141,17 @@ def _started(target: Target, key: jax.Array, options: Options, request: Request)
             strategy = options.init_strategy
             draw = partial(_start, strategy)
             position = target.run(draw, key_start, name=(_start, strategy), optimise=False)
-        size, dimension, dtype = local.rows, local.dimension, position.dtype
+        size, dimension, dtype = len(rows), local.dimension, position.dtype
         discrete = local.some_discrete(size)
         if local.discrete:
             key_sweep, key_prior, key_check = random.keys_of(key_sweep, 3)
-            discrete = target.run(_from_prior, key_prior, position, optimise=False)
-            check_move(target, key_check, position, discrete)
+            discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
+            check_move(target, key_check, position, discrete, rows)
         walker = Swept(
             position=position,
             values=jnp.zeros((size, dimension), dtype),
             discrete=discrete,
+            rows=rows,
             factor=jnp.zeros((size, dimension, dimension), dtype),
             step=jnp.ones((), dtype),
             energy=jnp.zeros((), dtype),
@@ -121,20 +172,21 @@ def _start(strategy, view: View, key: jax.Array) -> jax.Array:
     return proposal(view, strategy, key)
 
 
-def _from_prior(view: View, key: jax.Array, position: jax.Array) -> jax.Array:
-    """Return discrete latents of all rows, drawn from their prior in blocks."""
+def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Array) -> jax.Array:
+    """Return discrete latents of some rows, drawn from their prior in blocks."""
     local = view.structure.local
     assert local is not None
-    block = min(ROWS_AT_ONCE, local.rows)
-    count = -(-local.rows // block)
+    size = len(numbers)
+    block = min(ROWS_AT_ONCE, size)
+    count = -(-size // block)
 
     def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
         number, key = inputs
-        rows = jnp.minimum(number * block + jnp.arange(block), local.rows - 1)
-        return potential_of(view).drawn(key, position, rows)
+        places = jnp.minimum(number * block + jnp.arange(block), size - 1)
+        return potential_of(view).drawn(key, position, numbers[places])
 
     found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
-    return found.reshape(count * block, -1)[: local.rows]
+    return found.reshape(count * block, -1)[:size]
 
 
 def _walkers(view: View, ended: Swept) -> Walkers:

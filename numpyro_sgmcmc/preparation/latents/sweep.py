@@ -31,9 +31,10 @@ class Swept(NamedTuple):
 
     Attributes:
         position: shared parameters, (d,).
-        values: continuous latents of all rows, (N, k).
-        discrete: discrete ones, (N, m).
-        factor: of the rows' proposals, (N, k, k).
+        values: continuous latents of its rows, (n, k).
+        discrete: discrete ones, (n, m).
+        rows: the rows' numbers, (n,): all rows, or a sample that stands for itself.
+        factor: of the rows' proposals, (n, k, k).
         step: of the rows' moves, ().
         energy: U(z, a), ().
         hessian: of U(., a) before the step of the shared parameters, (d, d).
@@ -43,6 +44,7 @@ class Swept(NamedTuple):
     position: jax.Array
     values: jax.Array
     discrete: jax.Array
+    rows: jax.Array
     factor: jax.Array
     step: jax.Array
     energy: jax.Array
@@ -61,16 +63,16 @@ def sweep(view: View, key: jax.Array, walker: Swept) -> Swept:
     key_rows, key_move, key_noise = random.split(key, 3)
     potential = view.potential
     assert isinstance(potential, JointPotential)
-    position, discrete = walker.position, walker.discrete
+    position, discrete, rows = walker.position, walker.discrete, walker.rows
     values, factor, step = walker.values, walker.factor, walker.step
     if potential.structure.local.discrete:
         key_rows, key_discrete = random.split(key_rows)
-        discrete = redrawn_everywhere(potential, position, values, discrete, key_discrete)
+        discrete = redrawn_everywhere(potential, position, values, discrete, rows, key_discrete)
     if potential.structure.local.sites:
         keys = key_rows, key_move
-        values, factor, step = _continuous(potential, position, values, discrete, step, keys)
-    moved_to, *found = _drawn(potential, key_noise, position, values, discrete)
-    return Swept(moved_to, values, discrete, factor, step, *found)
+        values, factor, step = _continuous(potential, position, values, discrete, rows, step, keys)
+    moved_to, *found = _drawn(potential, key_noise, position, values, discrete, rows)
+    return Swept(moved_to, values, discrete, rows, factor, step, *found)
 
 
 def _continuous(
@@ -78,12 +80,12 @@ def _continuous(
     position: jax.Array,
     values: jax.Array,
     discrete: jax.Array,
+    rows: jax.Array,
     step: jax.Array,
     keys: tuple[jax.Array, jax.Array],
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return continuous latents of all rows, with the factors and the step of their moves."""
-    rows = jnp.arange(len(values))
-    found = laplace_rows(potential, position, values, discrete=discrete)
+    """Return continuous latents of rows, with the factors and the step of their moves."""
+    found = laplace_rows(potential, position, values, rows, discrete=discrete)
     noise = random.normal(keys[0], found.latents.shape, found.latents.dtype)
     drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
     before = visited(potential, position, drawn, rows, discrete)
@@ -101,9 +103,10 @@ def _drawn(
     position: jax.Array,
     values: jax.Array,
     discrete: jax.Array,
+    rows: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Return shared parameters given latents, U and its Hessian, and whether these were finite."""
-    energy, gradient, hessian = second_order(potential, position, values, discrete)
+    energy, gradient, hessian = second_order(potential, position, values, discrete, rows)
     is_finite = (
         jnp.isfinite(energy) & jnp.all(jnp.isfinite(gradient)) & jnp.all(jnp.isfinite(hessian))
     )
@@ -115,7 +118,7 @@ def _drawn(
     # An increase of U smaller than its rounding error does not count as one.
     slack = 100 * jnp.finfo(energy.dtype).eps * jnp.abs(energy)
 
-    given = values, discrete
+    given = values, discrete, rows
 
     def is_worse(carry: tuple) -> jax.Array:
         _, tried, count = carry
@@ -136,22 +139,30 @@ def _drawn(
 
 
 def _energy(
-    potential: JointPotential, position: jax.Array, values: jax.Array, discrete: jax.Array
+    potential: JointPotential,
+    position: jax.Array,
+    values: jax.Array,
+    discrete: jax.Array,
+    rows: jax.Array,
 ) -> jax.Array:
-    """Return U(z, a) of all rows."""
+    """Return U(z, a) of these rows."""
 
     def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
         return potential.row(position, *inputs)[0]
 
-    inputs = values, jnp.arange(len(values)), discrete
+    inputs = values, rows, discrete
     found = jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
     return potential.shared(position) + found.sum()
 
 
 def second_order(
-    potential: JointPotential, position: jax.Array, values: jax.Array, discrete: jax.Array
+    potential: JointPotential,
+    position: jax.Array,
+    values: jax.Array,
+    discrete: jax.Array,
+    rows: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return U(z, a) of all rows, its gradient and its Hessian in z, in blocks of rows."""
+    """Return U(z, a) of these rows, its gradient and its Hessian in z, in blocks of rows."""
     size = len(values)
     block = min(ROWS_AT_ONCE, size)
     count = -(-size // block)
@@ -159,8 +170,8 @@ def second_order(
 
     def of_block(first: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         numbers = first + jnp.arange(block)
-        rows = jnp.minimum(numbers, size - 1)
-        given = values[rows], rows, discrete[rows]
+        at = jnp.minimum(numbers, size - 1)
+        given = values[at], rows[at], discrete[at]
         weight = (numbers < size).astype(position.dtype)
 
         def energy(position: jax.Array) -> jax.Array:
