@@ -217,6 +217,15 @@ WIDE_NOISE_NUMBERS = 2**23
 NOISY_DIRECTIONS = 4
 """Directions of largest noise that are examined in high dimension."""
 
+ADDED_DIRECTIONS = 64
+ADDED_NUMBERS = 2**19
+"""Directions of large noise that are added to those of a coupled map, and their entries together. A
+transition multiplies with them about ten times."""
+
+NOISE_ROWS = 2**14
+"""Rows, at half of the positions each, from which these directions and the noise outside of them
+are found: more than dimensions, so that directions are not those of single rows."""
+
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 
