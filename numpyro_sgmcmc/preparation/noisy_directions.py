@@ -34,6 +34,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     ADDED_NUMBERS,
     NOISE_ROWS,
     POWER_STEPS,
+    ROWS_OF_DIMENSION,
 )
 from numpyro_sgmcmc.types import Minibatch
 
@@ -107,7 +108,8 @@ def noise_product(
     """Return the map u -> V u for the noise's covariance, averaged over positions (points, d)."""
     ((name, plate),) = view.plates.items()
     keys = random.split(key, len(points))
-    each = max(2, NOISE_ROWS // len(points))
+    rows_in_all = max(NOISE_ROWS, ROWS_OF_DIMENSION * points.shape[1])
+    each = max(2, rows_in_all // len(points))
     rows = jax.vmap(lambda k: view.many_rows(k, each).indices[name])(keys)
     fixed = (
         gradient.init(view, points[-1], anchor).position if gradient.is_control_variate else None

@@ -223,8 +223,10 @@ ADDED_NUMBERS = 2**19
 transition multiplies with them about ten times."""
 
 NOISE_ROWS = 2**14
+ROWS_OF_DIMENSION = 4
 """Rows, at half of the positions each, from which these directions and the noise outside of them
-are found: more than dimensions, so that directions are not those of single rows."""
+are found, and the least of them for each dimension. Of n rows in d dimensions the largest
+eigenvalue of even noise is too large by a factor of (1 + sqrt(d / n))^2."""
 
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
