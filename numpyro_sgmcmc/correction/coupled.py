@@ -56,9 +56,9 @@ class CoupledCorrection(AbstractCorrection):
         """Return the increment, reduced by the gradient noise inside and outside of P."""
         c = self.subspace.coordinates(increment)
         rest = increment - self.subspace.vector(c)
-        rest = self.subspace.outside(remainder(heating(self.outside)) * rest)
+        rest = remainder(heating(self.outside)) * rest
         c = self.inside_axes @ (remainder(heating(self.inside)) * (self.inside_axes.T @ c))
-        return rest + self.subspace.vector(c)
+        return rest + self.subspace.vector(c - self.subspace.coordinates(rest))
 
     def diagonal(self) -> DiagonalCorrection:
         """Return the diagonal of V."""

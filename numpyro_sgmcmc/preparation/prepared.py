@@ -44,6 +44,9 @@ class Adaptation(NamedTuple):
             and the time is the larger of a lower bound that it gives and twice `relaxation_steps`.
         seconds_per_transition: what a transition of 8 walkers together took in the last window;
             None if there was only one, whose time includes compilation.
+        noisy_directions: number of directions of large gradient noise that are treated together by
+            a matrix; 0 if such directions differ over the posterior, None if they do not limit the
+            step size.
     """
 
     gradient: AbstractGradient
@@ -64,6 +67,7 @@ class Adaptation(NamedTuple):
     slowest_site: str | None = None
     is_measured: bool = False
     seconds_per_transition: float | None = None
+    noisy_directions: int | None = None
 
     @property
     def worth(self) -> float:

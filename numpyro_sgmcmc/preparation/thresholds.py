@@ -217,6 +217,17 @@ WIDE_NOISE_NUMBERS = 2**23
 NOISY_DIRECTIONS = 4
 """Directions of largest noise that are examined in high dimension."""
 
+ADDED_DIRECTIONS = 64
+ADDED_NUMBERS = 2**19
+"""Directions of large noise that are added to those of a coupled map, and their entries together. A
+transition multiplies with them about ten times."""
+
+NOISE_ROWS = 2**14
+ROWS_OF_DIMENSION = 4
+"""Rows, at half of the positions each, from which these directions and the noise outside of them
+are found, and the least of them for each dimension. Of n rows in d dimensions the largest
+eigenvalue of even noise is too large by a factor of (1 + sqrt(d / n))^2."""
+
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 

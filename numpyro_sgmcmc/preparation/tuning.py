@@ -7,15 +7,20 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from numpyro_sgmcmc.correction import AbstractCorrection
+from numpyro_sgmcmc.correction import AbstractCorrection, CoupledCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
-from numpyro_sgmcmc.preparation.limits import choose, limits_of
+from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise, silence
+from numpyro_sgmcmc.preparation.noisy_directions import (
+    has_row_noise,
+    largest_excess,
+    with_noisy_directions,
+)
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
@@ -23,9 +28,12 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
+    LEAST_GAIN,
     TOLERANCE,
 )
 from numpyro_sgmcmc.preparation.unevenness import correctable_share
+
+TINY = 1e-30
 
 
 def choose_numbers(
@@ -38,6 +46,7 @@ def choose_numbers(
     points: jax.Array,
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
+    looks_for_noise: bool = True,
 ) -> tuple[Adaptation, AbstractLinearMap]:
     """Choose a gradient estimator, the friction, and the largest step size within tolerance.
 
@@ -54,6 +63,7 @@ def choose_numbers(
         points: positions typical of the posterior, (points, d).
         smallest_curvature: in the preconditioner's coordinates; None if it is not known.
         caution: factor of the step size; below 1 if larger step sizes have diverged.
+        looks_for_noise: whether directions of large noise may be looked for in high dimension.
     """
     key_curvature, key_noise, key_uneven = random.keys_of(key, 3)
     temperature = options.temperature
@@ -61,7 +71,16 @@ def choose_numbers(
     gradient, noise = _least_noisy(
         target, key_noise, gradients, preconditioner, anchor, points, curvature.largest
     )
-    limits = limits_of(options.dynamics, curvature, noise.largest, points.shape[1], temperature)
+    inputs = options.dynamics, curvature
+    limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
+    added = None
+    if looks_for_noise and _is_held_back(options, target, gradient, preconditioner, limits, noise):
+        measured = gradient, anchor, points
+        keys = key_noise, random.fold_in(key_uneven, jnp.ones((), jnp.uint32))
+        preconditioner, noise, added = _with_noisy_directions(
+            target, keys, *measured, preconditioner, noise
+        )
+        limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
     most = quiet
@@ -99,6 +118,7 @@ def choose_numbers(
         batch_factor=chosen.batch_factor,
         plates=target.structure.plates,
         scheme=scheme,
+        noisy_directions=added,
     )
     return adaptation, preconditioner
 
@@ -108,6 +128,52 @@ def _can_slow(options: Options, linear: AbstractLinearMap, share: jax.Array) -> 
     if options.preconditioner is not None or isinstance(share, Tracer):
         return False
     return isinstance(linear, Dense | Coupled) and float(share) > 0
+
+
+def _is_held_back(
+    options: Options,
+    target: Target,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    limits: Limits,
+    noise: Noise,
+) -> bool:
+    """Return whether noise of unknown direction alone makes the step size small."""
+    if not _can_slow(options, linear, limits.share) or not isinstance(linear, Coupled):
+        return False
+    if not has_row_noise(target, gradient):
+        return False
+    unit = float(limits.unit_heat) / float(noise.largest)
+    typical = CORRECTED_SHARE / max(unit * float(noise.typical), TINY)
+    unknown = TOLERANCE / 2 / max(unit * float(noise.residual), TINY)
+    return unknown * LEAST_GAIN < min(float(limits.smooth), typical)
+
+
+def _with_noisy_directions(
+    target: Target,
+    keys: tuple[jax.Array, jax.Array],
+    gradient: AbstractGradient,
+    anchor: Anchor,
+    points: jax.Array,
+    linear: AbstractLinearMap,
+    noise: Noise,
+) -> tuple[AbstractLinearMap, Noise, int]:
+    """Return a map with the directions of largest noise, the noise, and their number.
+
+    Where the noise of other positions has other directions, as that of a network does, the map is
+    the given one and the number 0.
+    """
+    assert isinstance(linear, Coupled) and isinstance(noise.correction, CoupledCorrection)
+    key_noise, key_rows = keys
+    key_find, key_rest = random.keys_of(key_rows, 2)
+    given = gradient, linear, anchor, points, noise.correction
+    wider = with_noisy_directions(target, key_find, *given)
+    found = measured_noise(target, key_noise, gradient, wider, anchor, points)
+    given = gradient, wider, anchor, points, found.correction
+    found = found._replace(residual=largest_excess(target, key_rest, *given))
+    if float(found.residual) * LEAST_GAIN > float(noise.residual):
+        return linear, noise, 0
+    return wider, found, wider.subspace.size - linear.subspace.size
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:

@@ -77,7 +77,7 @@ def warm_up(
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
     if temperature > 0:
         check_resolution(target.structure, approximation.centre, jnp.std(points, axis=0))
-    caution = 1.0
+    caution, looks = 1.0, True
     # Values are not known while JAX is tracing. At T = 0 draws do not show the posterior's width.
     has_windows = not isinstance(approximation.centre, Tracer) and temperature > 0
 
@@ -85,7 +85,7 @@ def warm_up(
         linear = given or approximation.spread
         smallest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
-            target, key, options, gradients, linear, anchor, points, smallest, caution
+            target, key, options, gradients, linear, anchor, points, smallest, caution, looks
         )
 
     adaptation, linear = tuned_at(key_tune, points)
@@ -109,6 +109,8 @@ def warm_up(
         positions = seen.last
         points = seen.snapshots.reshape(-1, dimension)
         before = adaptation
+        # Directions that differ over the posterior do so after every window.
+        looks = before.noisy_directions != 0
         adaptation, linear = tuned_at(key_tune, points)
         slower = _time_of(adaptation) / _time_of(before)
         need = need_of(adaptation.relaxation_steps, slowest(seen), slower, target.structure)

@@ -33,8 +33,8 @@ def basis():
     return np.stack(columns, axis=1)
 
 
-def matrix(fn):
-    return np.asarray(jax.vmap(fn, out_axes=1)(jnp.eye(SIZE)), np.float64)
+def matrix(fn, size=SIZE):
+    return np.asarray(jax.vmap(fn, out_axes=1)(jnp.eye(size)), np.float64)
 
 
 def test_directions_are_coordinates_and_weighted_means():
@@ -49,6 +49,24 @@ def test_directions_are_coordinates_and_weighted_means():
     v, outside = jnp.linspace(0.2, 0.8, SIZE), np.eye(SIZE) - p @ p.T
     expected = np.diag(outside @ np.diag(v) @ outside)
     np.testing.assert_allclose(SUBSPACE.diagonal_outside(v), expected, atol=1e-6)
+
+
+def test_further_directions_are_orthogonal_to_those_of_the_groups():
+    more = jax.random.normal(KEYS[4], (4, SIZE))
+    wider = SUBSPACE.extended(more)
+    p = matrix(wider.vector, DIRECTIONS + 4)
+    np.testing.assert_allclose(p.T @ p, np.eye(DIRECTIONS + 4), atol=1e-6)
+    np.testing.assert_allclose(p[:, :DIRECTIONS], basis(), atol=1e-6)
+    rest = more - more @ p @ p.T
+    np.testing.assert_allclose(rest, np.zeros_like(rest), atol=1e-5)
+    np.testing.assert_allclose(matrix(wider.coordinates), p.T, atol=1e-6)
+    np.testing.assert_allclose(matrix(wider.outside), np.eye(SIZE) - p @ p.T, atol=1e-6)
+    c, v = jnp.arange(1.0, DIRECTIONS + 5), jnp.linspace(0.2, 0.8, SIZE)
+    np.testing.assert_allclose(wider.squares(c), np.diag(p * c @ p.T), rtol=1e-4)
+    np.testing.assert_allclose(wider.means(v), (p**2).T @ v, rtol=1e-5)
+    outside = np.eye(SIZE) - p @ p.T
+    expected = np.diag(outside @ np.diag(v) @ outside)
+    np.testing.assert_allclose(wider.diagonal_outside(v), expected, atol=1e-6)
 
 
 def test_the_map_is_its_matrix():
