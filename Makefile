@@ -92,7 +92,7 @@ format: install ## apply ruff's fixes
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(BENCH_STAMP) ## measure speed and memory, eleven figures (about 15 minutes)
+bench: $(BENCH_STAMP) ## measure speed and memory, twelve figures (about 15 minutes)
 	@$(BIN)/python -m benchmarks.speed
 
 $(BENCH_STAMP): $(STAMP)

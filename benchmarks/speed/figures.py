@@ -1,4 +1,4 @@
-"""The eleven figures in their order: module and what it measures."""
+"""The twelve figures in their order: module and what it measures."""
 
 from typing import NamedTuple
 
@@ -22,4 +22,5 @@ FIGURES = {
     "memory_of_draws": Figure(9, "memory of kept draws"),
     "second_run": Figure(10, "second run, other data"),
     "long_runs": Figure(11, "`sg.run`, and what a folder costs"),
+    "latents": Figure(12, "latents of rows"),
 }
