@@ -78,7 +78,7 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
         if run.latents is None:
             slopes, gap = gradients(run.target, key_walker, points, centre, rows), None
         else:
-            given = run.target, key_walker, points, run.latents.latents, rows
+            given = run.target, key_walker, points, centre, run.latents.latents, rows
             slopes, gap = marginal_gradients(*given)
         scale = np.sqrt(weights @ (flat - mean) ** 2)
         some, nothing = flat[places] - mean, np.zeros((dimension, 0))

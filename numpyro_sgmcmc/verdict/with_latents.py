@@ -19,23 +19,27 @@ from numpyro_sgmcmc.preparation.latents import (
     typical,
 )
 from numpyro_sgmcmc.preparation.noise import Noise
+from numpyro_sgmcmc.verdict.row_integrals import (
+    NEWTON_STEPS,
+    NODES,
+    OF_A_GRADIENT,
+    cost_of,
+    marginal_slopes,
+    whole_slopes,
+)
 
 MOVES = 4
 """Moves of a row's latents at a draw before its gradient is averaged, over as many further ones."""
 
-NEWTON_STEPS = 8
-"""Newton steps of a row's latents at a draw, from those that a chain ended with. Latents that do
-not follow the draw would show the curvature given the latents instead of the marginal one."""
-
 COST = 4 * NEWTON_STEPS + 2 * MOVES + 1
 """About how many gradients of a row its latents take at a draw, with one latent."""
+
+FEWEST_ROWS = 50
+"""Rows at a point at least, where gradients at the centre of the draws are a control variate."""
 
 SWEEPS = 8
 """Sweeps over a row's discrete latents at a draw before its gradient is averaged, over as many
 further ones."""
-
-OF_A_GRADIENT = 3
-"""About how many densities of a row cost as much as a gradient."""
 
 
 class Marginal(NamedTuple):
@@ -43,8 +47,8 @@ class Marginal(NamedTuple):
 
     Attributes:
         slopes: (n, d).
-        gap: the difference between estimates from two starts of the moves of discrete latents,
-            (n, d); None where the estimates are unbiased without it.
+        gap: the difference between estimates from two starts of the moves of discrete latents, or
+            by two rules of quadrature, (n, d); None where the estimates are unbiased without it.
     """
 
     slopes: np.ndarray
@@ -64,13 +68,23 @@ class Conditional(NamedTuple):
 
 
 def marginal_gradients(
-    target: Target, key: jax.Array, points: jax.Array, states: LatentState, budget: int
+    target: Target,
+    key: jax.Array,
+    points: jax.Array,
+    centre: jax.Array,
+    states: LatentState,
+    budget: int,
 ) -> Marginal:
     """Return estimates of the gradient of -log p(z, y) at points (n, d).
 
     By Fisher's identity it is the mean of the gradient of the joint potential over p(a | z, y). At
-    each point the latents of some rows, all rows where the budget allows, are drawn from their
-    Laplace approximations and moved; their gradients are averaged over the later half of the moves.
+    each point the latents of all rows are drawn from their Laplace approximations and moved; their
+    gradients are averaged over the later half of the moves.
+
+    Where the budget does not allow all rows and a row has one or two continuous latents, the mean
+    is an integral over these (`row_integrals`): over those of all rows at the centre of the draws,
+    and over those of some rows at each point, with those of the same rows at the centre as a
+    control variate. With more latents, or discrete ones, some rows take the place of all.
 
     Discrete latents begin once where a chain ended, and once with a draw of their prior. The mean
     of both is taken. Their difference tells whether the moves forget where they begin; if they do
@@ -81,6 +95,7 @@ def marginal_gradients(
         target: the model bound to its data.
         key: key of rows and moves.
         points: positions of the shared parameters, (n, d).
+        centre: of the draws, (d,).
         states: the chains' last states, (chains, ...).
         budget: of gradients of single rows.
     """
@@ -91,6 +106,8 @@ def marginal_gradients(
         cost = 2 * (cost + 2 * SWEEPS * (1 + local.evaluations // OF_A_GRADIENT))
     affordable = budget // (len(points) * cost)
     count = int(np.clip(affordable, 1, local.rows))
+    if count < local.rows and not local.discrete and local.dimension in NODES:
+        return _anchored(target, key, points, centre, states, budget)
     gradient = _both_gradients if local.discrete else _gradient
 
     def marginal(view: View, key: jax.Array, points: jax.Array, states: LatentState) -> jax.Array:
@@ -102,6 +119,42 @@ def marginal_gradients(
     if not local.discrete:
         return Marginal(slopes, None)
     return Marginal(slopes.mean(1), slopes[:, 0] - slopes[:, 1])
+
+
+def _anchored(
+    target: Target,
+    key: jax.Array,
+    points: jax.Array,
+    centre: jax.Array,
+    states: LatentState,
+    budget: int,
+) -> Marginal:
+    local = target.structure.local
+    assert local is not None
+    affordable = budget // (2 * len(points) * cost_of(local.dimension))
+    count = int(np.clip(affordable, FEWEST_ROWS, local.rows))
+
+    def anchored(
+        view: View, key: jax.Array, points: jax.Array, centre: jax.Array, states: LatentState
+    ) -> jax.Array:
+        potential, ones = potential_of(view), jnp.ones(count, centre.dtype)
+        gradient = jax.grad(potential.shared)
+        whole = gradient(centre) + whole_slopes(potential, centre, states.values[0])
+
+        def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+            position, key = inputs
+            rows = view.many_rows(key, count).indices[local.plate]
+            given = states.values[0, rows], rows, ones
+            here = marginal_slopes(potential, position, *given)
+            change = here - marginal_slopes(potential, centre, *given)
+            return whole + gradient(position) - gradient(centre) + local.rows / count * change
+
+        return jax.lax.map(one, (points, random.split(key, len(points))))
+
+    inputs = key, points, centre, states
+    found = target.run(anchored, *inputs, name=("marginal integrals", count))
+    slopes = np.asarray(found, np.float64)
+    return Marginal(slopes[:, 0], slopes[:, 0] - slopes[:, 1])
 
 
 def _both_gradients(
