@@ -145,6 +145,7 @@ def test_a_run_can_be_judged_in_another_process():
     assert "wall_time" not in to_inference_data(copied, verdict=False).attrs
 
 
+@pytest.mark.long
 def test_a_longer_warm_up_is_run():
     kernel, y = SGHMCSplit(model, num_steps=1), data()
     for warmup, windows in ((0, 0), (60, 2), (700, 5), (60, 2)):

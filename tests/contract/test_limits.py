@@ -137,7 +137,7 @@ def test_coarse_walker_is_a_plain_run_on_the_same_increments(name, monkeypatch):
     np.testing.assert_allclose(plain.position, ravel_pytree(state.z_coarse)[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("name", briefly(BASES, ["SGLD", "SGHMCSplit", "SAGALD", "SGNHT"]))
 def test_zero_delay_is_synchronous(name):
     """`query`, a gradient taken elsewhere, and `apply` are `step`."""
     kernel = shared(name)

@@ -188,6 +188,7 @@ def test_attributes_and_progress():
     assert words.startswith("step size 1.00e-03, diverged 0.0%, swaps ")
 
 
+@pytest.mark.long
 def test_run_in_a_folder_goes_on_to_the_bit(tmp_path):
     folder = str(tmp_path / "replicas.run")
     whole = mcmc_of(build(NAME))

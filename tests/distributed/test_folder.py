@@ -45,6 +45,7 @@ def run(folder, pool=LocalPool, seed=0, samples=SAMPLES):
     return found, sampled(stale, counts, job, made, keeper, False, began)
 
 
+@pytest.mark.long
 def test_a_killed_run_goes_on(tmp_path):
     whole = run(tmp_path / "whole")[1].run.draws["w"]
     with pytest.raises(Killed):

@@ -101,6 +101,7 @@ def corrupt(folder, expected, count, rng):
     return tally
 
 
+@pytest.mark.long
 def test_a_flipped_byte_never_gives_a_wrong_draw(finished):
     folder, expected = finished
     before = content(folder)

@@ -138,7 +138,7 @@ def test_draws_are_held_once():
 @pytest.mark.parametrize(
     "condition",
     [
-        sg.until(ess=50),
+        pytest.param(sg.until(ess=50), marks=pytest.mark.long),
         pytest.param(sg.until(r_hat=1.5), marks=pytest.mark.long),
         sg.until(mcse={"w": 0.05}),
         pytest.param(sg.until(ess=50, r_hat=9), marks=pytest.mark.long),

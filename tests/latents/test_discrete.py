@@ -103,6 +103,7 @@ def test_probabilities_are_not_asked_of_sums(run):
         sg.class_probabilities(run)
 
 
+@pytest.mark.long
 def test_the_verdict_knows_that_the_moves_forget_where_they_began(run):
     found = sg.diagnose(run)
     assert "forget" not in found.sentence, found.sentence

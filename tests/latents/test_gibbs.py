@@ -123,6 +123,7 @@ def test_continuous_and_discrete_latents_of_a_row_together():
     assert (np.abs(score) < 4).all(), score
 
 
+@pytest.mark.long
 def test_the_estimate_keeps_table_probabilities_and_other_rows():
     """Half of the kick is given with the new latents; a row that is drawn twice moves once."""
     _, y, structure, potential = joint("belief")

@@ -117,6 +117,7 @@ def test_the_driver_and_a_resumed_folder_give_the_same_bits(tmp_path):
     assert_identical(own, driven)
 
 
+@pytest.mark.long
 def test_other_data_are_refused(run):
     """By the kernel of the run in words, and by another kernel with draws that are no numbers."""
     run.post_warmup_state = run.last_state

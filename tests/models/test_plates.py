@@ -95,7 +95,7 @@ def two_sites(y, x, table, batch):
 
 
 MODELS = [independent, crossed, all_kinds, inner_whole, grouped, subsample_primitive, two_sites]
-QUICK = [inner_whole, subsample_primitive, two_sites]
+QUICK = [subsample_primitive]
 
 
 @pytest.mark.parametrize("model", briefly(MODELS, QUICK))

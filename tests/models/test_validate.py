@@ -43,7 +43,7 @@ def of_numpyro(caught):
 @pytest.mark.parametrize(
     "model", briefly([missing_plate, circular, sound], [missing_plate, circular])
 )
-@pytest.mark.parametrize("batch", [None, 2])
+@pytest.mark.parametrize("batch", briefly([None, 2], [2]))
 def test_warnings_are_those_of_nuts(model, batch):
     with warnings.catch_warnings(record=True) as theirs:
         warnings.simplefilter("always")

@@ -13,6 +13,7 @@ from tests.parts.test_warmup import TARGET, target_of
 KEYS = jax.random.split(jax.random.key(0), 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("build", briefly([SGLD, SGHMCSplit], [SGHMCSplit]))
 def test_an_adapting_start_compiles_nothing_twice(build):
     """What was foreseen is what runs: no program has to be compiled for inputs of another type."""

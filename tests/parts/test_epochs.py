@@ -8,6 +8,7 @@ import pytest
 from numpyro_sgmcmc import ReshuffledMinibatch, SweepMinibatch
 from numpyro_sgmcmc.minibatch.permutation import permuted
 from numpyro_sgmcmc.types import Plate
+from tests.marks import briefly
 from tests.parts.test_minibatch import assert_uniform, draws
 
 
@@ -25,7 +26,7 @@ def steps(scheme, plate, count, seed=0):
     return np.asarray(run(jax.random.key(seed)))
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 10, 97, 1_000, 123_457])
+@pytest.mark.parametrize("size", briefly([1, 2, 3, 10, 97, 1_000, 123_457], [1, 10, 123_457]))
 def test_permutation_is_a_bijection(size):
     for seed in range(3):
         rows = permuted(jax.random.key(seed), size, jnp.arange(size))

@@ -31,8 +31,8 @@ def test_cyclical():
     ("name", "schedule"),
     [
         (BASES[0], polynomial(1e-3, 2.0, 0.5)),
-        (BASES[0], optax.exponential_decay(1e-3, 2, 0.5)),
-        (BASES[0], lambda count: 1e-3 / (1 + count)),
+        pytest.param(BASES[0], optax.exponential_decay(1e-3, 2, 0.5), marks=pytest.mark.long),
+        pytest.param(BASES[0], lambda count: 1e-3 / (1 + count), marks=pytest.mark.long),
         (PAIRS[0], cyclical(1e-3, 4)),
     ],
     ids=["polynomial", "optax", "lambda", "pair"],

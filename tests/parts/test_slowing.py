@@ -106,6 +106,7 @@ def test_the_largest_noise_is_found_with_fewer_draws_than_dimensions():
     assert alone[0].max() < 2 and alone[1].max() < 0.5
 
 
+@pytest.mark.long
 def test_noise_within_directions_is_described():
     """The same direction, but one of those of a coupled map: nothing is left."""
     groups = (Group(1, 1), Group(1_999, 1))

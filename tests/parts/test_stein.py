@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.stein import kernel_stein_discrepancy
+from tests.marks import briefly
 from tests.oracles.discrepancy import pair
 
 Z = 4.0
@@ -75,7 +76,7 @@ def test_the_u_statistic_of_exact_draws_is_zero_with_noisy_gradients_too(dimensi
 
 
 @pytest.mark.parametrize("sd", [0.7, 1.3])
-@pytest.mark.parametrize("noise", [0.0, 3.0])
+@pytest.mark.parametrize("noise", briefly([0.0, 3.0], [3.0]))
 def test_a_wrong_variance_has_its_exact_discrepancy(sd, noise):
     expected = pair(sd**2, 0.0)
     assert expected > 0.01

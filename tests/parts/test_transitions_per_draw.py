@@ -202,6 +202,7 @@ def test_no_more_transitions_than_the_user_allows():
     assert kernel.adaptation.worth < 0.1
 
 
+@pytest.mark.long
 def test_a_given_step_size_or_number_chooses_nothing():
     fixed, given = SGLD(gaussian, 0.1), SGLD(gaussian, num_steps=7)
     assert SGLD(gaussian).num_steps is None

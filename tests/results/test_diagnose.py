@@ -135,6 +135,7 @@ def test_theory_and_measurement_agree_on_an_inflated_posterior():
     assert abs(row["sd_error"] - inflation.max()) < bound + 0.02
 
 
+@pytest.mark.long
 def test_a_bad_verdict_travels_and_warns():
     mcmc = run(ADAPTED, warmup=0, samples=20)
     with pytest.warns(UserWarning, match="Not known yet"):

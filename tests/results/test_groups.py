@@ -62,6 +62,7 @@ def test_attributes_say_how_a_run_was_made():
     assert all(isinstance(value, int | float | str | list) for value in found.values())
 
 
+@pytest.mark.long
 def test_attributes_name_schedule_and_levels():
     found = unjudged(decreasing()).attrs
     assert found["step_size_schedule"] == "polynomial(a=0.001, b=1.0, gamma=0.5)"

@@ -13,6 +13,7 @@ from tests.inputs.problem import X, Y, model
 STEP_SIZES = [1e-3, 0.5, 1e-2]
 
 
+@pytest.mark.long
 def test_lanes():
     lanes = Lanes(SGHMCSplit(model), {"rows": 4}, 4, jax.random.key(0), None, (X, Y), {})
     lanes.open(STEP_SIZES)

@@ -125,6 +125,7 @@ def test_sites_are_judged_one_by_one():
 MANY = (jnp.ones(600),)
 
 
+@pytest.mark.long
 def test_a_verdict_on_many_effects_needs_no_more_draws_than_one_on_few():
     """Each of 600 sds has an error of 2 %, so that some are beyond 5 %; none has a bias."""
     x = independent(np.random.default_rng(0), (4, 300, 600))

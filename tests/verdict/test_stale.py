@@ -133,6 +133,7 @@ def test_what_ages_make_wrong_is_not_called_calibrated(name):
     assert not found.calibrated, found.sentence
 
 
+@pytest.mark.long
 def test_the_cause_and_the_remedy_have_names():
     scale = {"preconditioner": Diagonal(jnp.ones(1)), "num_steps": 8}
     inner = SGHMCSplit(gaussian, 0.12, friction=1.5, **scale)
