@@ -62,6 +62,7 @@ def test_moments():
     assert abs(draws.std() / sd - 1) < ALLOWED + Z / np.sqrt(2 * ess)
     found = sg.diagnose(mcmc)
     assert "Not calibrated" not in found.sentence, found.sentence
+    assert "would not decide" not in found.sentence, found.sentence
 
 
 KEPT = 0.9
