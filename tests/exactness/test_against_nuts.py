@@ -65,6 +65,7 @@ def nuts_draws(x, y, mode, covariance):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_sgldfp_agrees_with_nuts():
     x, y = make_data()
     mode, covariance = laplace(x, y)
