@@ -78,19 +78,18 @@ class LatentTable(AbstractGradient):
         places = jnp.arange(len(rows), dtype=jnp.int32)
         claims = state.claims.at[rows].set(places)
         sound = jnp.all(jnp.isfinite(after.slope), axis=1) & jnp.isfinite(after.energy)
-        counts = (claims[rows] == places) & sound
         table = state.table[rows]
+        # Where a row is written depends on what was read, or XLA would copy the table at each step.
+        counts = (claims[rows] == places) & sound & jnp.all(jnp.isfinite(table), axis=1)
         change = share * (before.slope - table).sum(0)
         kick = jnp.where(counts[:, None], after.slope - before.slope, 0.0).sum(0) / 2
         estimate = Estimate(
             energy + share * before.energy.sum(), prior + state.total + change + kick
         )
-        # What is written depends on what was read, or XLA would copy the whole table at each step.
-        slope = jnp.where(counts[:, None], after.slope, table)
-        kept = state._replace(total=state.total + (slope - table).sum(0), claims=claims)
+        total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
+        kept = state._replace(total=total, claims=claims)
         local = potential.structure.local
-        left = after._replace(slope=slope)
-        return estimate, _recorded(local, kept, rows, counts, left, chance)
+        return estimate, _recorded(local, kept, rows, counts, after, chance)
 
 
 def _recorded(
