@@ -1,7 +1,7 @@
 """A few directions in many dimensions: single coordinates, and weighted means of arrays."""
 
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, final
+from typing import NamedTuple, Self, final
 
 import jax
 import jax.numpy as jnp
@@ -39,7 +39,7 @@ class Subspace:
 
     weights: jax.Array
     groups: tuple[Group, ...]
-    others: Any = None
+    others: jax.Array | None = None
 
     @classmethod
     def of(cls, groups: tuple[Group, ...], weights: jax.Array) -> Self:

@@ -65,7 +65,7 @@ def choose_numbers(
         caution: factor of the step size; below 1 if larger step sizes have diverged.
         looks_for_noise: whether directions of large noise may be looked for in high dimension.
     """
-    key_curvature, key_noise, key_uneven = random.keys_of(key, 3)
+    key_curvature, key_noise, key_uneven, key_rows = random.keys_of(key, 4)
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
@@ -76,7 +76,7 @@ def choose_numbers(
     added = None
     if looks_for_noise and _is_held_back(options, target, gradient, preconditioner, limits, noise):
         measured = gradient, anchor, points
-        keys = key_noise, random.fold_in(key_uneven, jnp.ones((), jnp.uint32))
+        keys = key_noise, key_rows
         preconditioner, noise, added = _with_noisy_directions(
             target, keys, *measured, preconditioner, noise
         )
@@ -160,6 +160,8 @@ def _with_noisy_directions(
 ) -> tuple[AbstractLinearMap, Noise, int]:
     """Return a map with the directions of largest noise, the noise, and their number.
 
+    The noise is measured on the same minibatches with both maps, so that chance does not decide
+    between them; the directions come from other rows.
     Where the noise of other positions has other directions, as that of a network does, the map is
     the given one and the number 0.
     """

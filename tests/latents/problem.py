@@ -2,10 +2,14 @@
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from numpyro.infer import MCMC
+
+from numpyro_sgmcmc import SGHMCSplit
 
 SPREAD, ERROR, BATCH = 0.8, 1.0, 2
 Y = np.array([-1.1, 0.3, 0.9, 2.2, 0.1, 1.4])
@@ -65,3 +69,17 @@ def shares(y, batch=None):
         with numpyro.handlers.scale(scale=0.5):
             mean = share[:, :2] * slope + effect[:, None]
             numpyro.sample("y", dist.Normal(mean, 1.0).to_event(1), obs=y[i])
+
+
+def untuned(model, y, batch, num_warmup=300, num_samples=1_000):
+    """Return a finished run of `SGHMCSplit(model)` as it is, with four chains."""
+    mcmc = MCMC(
+        SGHMCSplit(model),
+        num_warmup=num_warmup,
+        num_samples=num_samples,
+        num_chains=4,
+        chain_method="vectorized",
+        progress_bar=False,
+    )
+    mcmc.run(jax.random.key(1), jnp.asarray(y), batch)
+    return mcmc

@@ -14,10 +14,10 @@ import numpyro
 import numpyro.diagnostics
 import numpyro.distributions as dist
 import pytest
-from numpyro.infer import MCMC
 from scipy.stats import t
 
 import numpyro_sgmcmc as sg
+from tests.latents.problem import untuned
 from tests.marks import rarely
 
 ROWS, BATCH, Z, ALLOWED = 100_000, 2_000, 4.0, 0.05
@@ -45,15 +45,7 @@ def posterior(y):
 @pytest.mark.slow
 def test_moments():
     y = data()
-    mcmc = MCMC(
-        sg.SGHMCSplit(model),
-        num_warmup=200,
-        num_samples=600,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), jnp.asarray(y), BATCH)
+    mcmc = untuned(model, y, BATCH, num_warmup=200, num_samples=600)
     mean, sd = posterior(y)
     draws = np.asarray(mcmc.get_samples(group_by_chain=True)["b"], np.float64)
     ess = float(numpyro.diagnostics.effective_sample_size(draws))

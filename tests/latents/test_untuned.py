@@ -1,13 +1,11 @@
 """`SGHMCSplit(model)` as it is, against quadrature."""
 
-import jax
 import numpy as np
 import numpyro.diagnostics
 import pytest
-from numpyro.infer import MCMC
 
 import numpyro_sgmcmc as sg
-from tests.latents.problem import binomial
+from tests.latents.problem import binomial, untuned
 from tests.latents.quadrature import moments
 from tests.marks import rarely
 
@@ -28,16 +26,7 @@ def data(rows, spread, seed=0):
 def test_moments(rows, batch, spread):
     """Means within 5 standard errors and .05 sd; sds within 5 standard errors and 5 %."""
     y = data(rows, spread)
-    kernel = sg.SGHMCSplit(binomial)
-    mcmc = MCMC(
-        kernel,
-        num_warmup=300,
-        num_samples=1_000,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), y, batch)
+    mcmc = untuned(binomial, y, batch)
     exact = moments(y, TRIALS)
     for name, draws in mcmc.get_samples(group_by_chain=True).items():
         draws = np.asarray(draws, np.float64)
@@ -54,15 +43,7 @@ def test_moments(rows, batch, spread):
 def test_a_spread_near_zero_is_right_or_not_called_calibrated():
     """Rows without any spread: the posterior of tau has its mode at 0."""
     y = data(300, 0.0, seed=3)
-    mcmc = MCMC(
-        sg.SGHMCSplit(binomial),
-        num_warmup=300,
-        num_samples=1_000,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), y, 30)
+    mcmc = untuned(binomial, y, 30)
     found, (mean, sd) = sg.diagnose(mcmc), moments(y, TRIALS)["tau"]
     draws = np.asarray(mcmc.get_samples()["tau"], np.float64)
     is_right = abs(draws.mean() - mean) < 0.2 * sd and abs(draws.std() / sd - 1) < 0.15
