@@ -1,4 +1,4 @@
-"""The noise correction at O(d): variances, and a dense covariance in a few directions."""
+"""A noise correction of cost O(d): variances, and a dense covariance in a few directions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -74,9 +74,9 @@ class AbstractDynamics(ABC):
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the variance that gradient noise adds to a step, relative to the injected noise.
 
-        This is for gradient noise of variance `noise` and T = 1. To leading order it is the
-        relative error of the stationary variance. It is also the share of the increment's variance
-        that a noise correction removes.
+        The gradient noise has the variance `noise`, and T = 1. To leading order it is the relative
+        error of the stationary variance. It is also the share of the increment's variance that a
+        noise correction removes.
         """
 
     @abstractmethod

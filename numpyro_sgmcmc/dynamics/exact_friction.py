@@ -1,4 +1,4 @@
-"""Underdamped Langevin dynamics by kicks between exact solutions of all the rest (UBU)."""
+"""Underdamped Langevin dynamics by kicks between exact steps without the gradient (UBU)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -37,31 +37,33 @@ SERIES = (
 @as_pytree()
 @dataclass(frozen=True)
 class ExactFriction(AbstractDynamics):
-    """Splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW that solves all but U.
+    """UBU splitting of dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW.
 
     This is UBU (Sanz-Serna and Zygalakis 2021, https://jmlr.org/papers/v22/21-0453.html): a half
-    step of the Ornstein-Uhlenbeck process of z and p, a whole kick, another half step. Two half
-    steps that follow each other are one exact step. A transition begins and ends before the kick,
-    in the middle of UBU's step, where the gradient is taken:
+    step of the Ornstein-Uhlenbeck process of z and p, a whole kick, another half step. Two
+    consecutive half steps are one exact step, the flight. A transition begins and ends before the
+    kick, in the middle of UBU's step, where the gradient is evaluated:
 
     1. kick: p <- p - h g(z)
     2. flight: q = exp(-2 x) p + sqrt(2 D) (1 - exp(-2 x)) / (2 x) (dW_1 + x sqrt(s / k) dW_2),
        z <- z + tanh(x) / D (p + q) + sqrt(2 D) h / 2 (x s dW_1 - sqrt(s k) dW_2), then p <- q
 
-    with x = D h / 2, k = tanh(x) / x, s = (1 - k) / x^2 and dW_1, dW_2 ~ N(0, T h I). The flight is
-    the exact transition of both, whose noises in position and momentum are correlated. dW_1 is the
-    increment of W, and dW_2 what else the noise depends on: z + p / D moves by sqrt(2 / D) dW_1
-    alone, so that walkers on one path stay together. UBU as written needs four increments, or
-    three if the draws are those at the ends of its steps.
+    with x = D h / 2, k = tanh(x) / x, s = (1 - k) / x^2 and dW_1, dW_2 ~ N(0, T h I). z, p, g, dW_1
+    and dW_2 have shape (d,); h has the units of z, which is the unit of time. The flight is the
+    exact transition of z and p for the time h without the gradient. dW_1 is the increment of W, and
+    dW_2 is independent of it. z + p / D changes by sqrt(2 / D) dW_1 alone, so that walkers with
+    different steps on one path stay together. UBU as published needs four increments, or three if
+    the draws are those at the ends of its steps.
 
-    The bias is of second order in h with exact gradients, with even powers only: the law of UBU's
-    step is even, a formal change of sign of h exchanges the points before and after the kick, and
-    these have the same position. On U = lambda z^2 / 2 the relative error of the variance of z is
-    h^2 lambda / 12 to leading order, for every friction. At the ends of UBU's steps it is
-    -h^2 lambda / 6, twice as large. `Splitting` has -(D h)^2 / 24, which is smaller for
-    D^2 < 2 lambda. The momentum is that before the kick; its variance has an error of second
-    order, its covariance with z one of first. Paths have strong order two. Gradient noise of
-    variance V adds the first-order term h V / (2 D), as for every splitting.
+    With exact gradients the bias is of second order in h and has even powers only: UBU's step is
+    symmetric, a formal change of the sign of h exchanges the points before and after the kick, and
+    both have the same position. On U = lambda z^2 / 2 the relative error of the variance of z is
+    h^2 lambda / 12 to leading order, for every friction. At the ends of UBU's steps it is -h^2
+    lambda / 6, twice as large. `Splitting` has -(D h)^2 / 24, which is smaller for D^2 < 2 lambda.
+    The momentum is the one before the kick. The error of its variance is of second order, and that
+    of its covariance with z is of first order. Paths have strong order two. Gradient noise of
+    variance V adds the first-order term h V / (2 D), as for every splitting. h is that of
+    Sanz-Serna and Zygalakis, and their gamma is D.
 
     Args:
         friction: D, in 1 / time. None lets the kernel choose. gamma in the papers.

@@ -21,8 +21,9 @@ class Hamiltonian(AbstractDynamics):
 
     Update (algorithm 1 on the poster of Chen, Ding and Carin 2015,
     https://arxiv.org/abs/1610.06665): p <- (1 - D h) p - h g + sqrt(2 D) dW, then z <- z + h p with
-    the new p. Here dW ~ N(0, T h I), and g is the gradient estimate at z. Moving with the old p
-    instead makes the variance too large (1.46 instead of 1.02 at D = 1, h = 0.3).
+    the new p. Here dW ~ N(0, T h I), and g is the gradient estimate at z; all have shape (d,). h
+    has the units of z, which is the unit of time. An update of z by the old p would make the
+    variance too large (1.46 instead of 1.02 at D = 1, h = 0.3).
 
     On U = lambda z^2 / 2 with gradient noise of variance V the stationary variance of z is
     (1 + h V / (2 D)) / (lambda (1 - h^2 lambda / (4 - 2 D h))) for T = 1. With exact gradients the

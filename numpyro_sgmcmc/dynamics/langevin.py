@@ -19,11 +19,13 @@ class Langevin(AbstractDynamics):
     """Euler-Maruyama steps of dz = -grad U(z) dt + sqrt(2 T) dW.
 
     Update: z <- z - h g + sqrt(2) dW, where dW ~ N(0, T h I) and g is the gradient estimate at z.
+    z, g and dW have shape (d,).
 
     The bias is of first order in h. On U = lambda z^2 / 2 with gradient noise of variance V the
     stationary variance is (1 + h V / 2) / (lambda (1 - h lambda / 2)) for T = 1. The scheme is
     stable for h lambda < 2. h is gamma in Durmus et al. (2016) and in Brosse, Durmus and Moulines
-    (2018); Welling and Teh's (2011) epsilon is 2 h. h has the units of z squared.
+    (2018); epsilon in Welling and Teh (2011, https://icml.cc/2011/papers/398_icmlpaper.pdf) is 2 h.
+    h has the units of z squared.
     """
 
     def init(self, key: jax.Array, position: jax.Array, temperature: float) -> tuple[()]:

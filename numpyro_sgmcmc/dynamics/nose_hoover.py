@@ -37,7 +37,8 @@ class NoseHoover(AbstractDynamics):
     Euler steps. For the splitting see Leimkuhler and Shang (2015,
     https://arxiv.org/abs/1505.06889). Isotropic gradient noise of variance V acts as additional
     noise h V / 2. xi then fluctuates around A + h V / 2, which removes the effect of the noise on
-    the distribution of z. Noise that differs between directions is compensated only on average.
+    the distribution of z. Noise whose variance differs between directions is compensated only on
+    average.
 
     Update, in which each part is solved exactly:
 
@@ -47,8 +48,8 @@ class NoseHoover(AbstractDynamics):
     4. damp, 5. drift: as 2 and 1.
 
     The bias is of second order in h with exact gradients. The gradient is evaluated after the first
-    drift. The thermostat must use p . p / d: with the norm of p the temperature is ten times too
-    high.
+    drift. z, p, g and dW have shape (d,), and xi is a scalar; h has the units of z, which is the
+    unit of time. The symbols A, xi and h are those of Ding et al.
 
     Args:
         friction: A, in 1 / time. None lets the kernel choose.
@@ -85,7 +86,7 @@ class NoseHoover(AbstractDynamics):
         return displacement, Thermostat(momentum, friction, aux.temperature)
 
     def heating(self, noise: ArrayLike, step_size: ArrayLike) -> jax.Array:
-        """Return h V / (2 D), the ratio of h^2 V to 2 D h."""
+        """Return h V / (2 A), the ratio of h^2 V to 2 A h."""
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def linearised(self) -> Splitting:

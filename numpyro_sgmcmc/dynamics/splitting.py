@@ -32,7 +32,8 @@ class Splitting(AbstractDynamics):
     4. damp:  p <- exp(-D h / 2) p
     5. drift: z <- z + p h / 2
 
-    The gradient is evaluated after the first drift, so the lookahead is p h / 2.
+    The gradient is evaluated after the first drift, so the lookahead is p h / 2. z, p, g and dW
+    have shape (d,); h has the units of z, which is the unit of time.
 
     The bias is of second order in h with exact gradients. On U = lambda z^2 / 2 the relative error
     of the variance is -(D h)^2 / 24 for z and h^2 lambda / 4 - (D h)^2 / 6 for p, to leading order.
@@ -80,8 +81,8 @@ class Splitting(AbstractDynamics):
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
         """Return h with h^2 (lambda / 4 + D^2 / 6) = 2 tolerance.
 
-        This bounds half of the momentum's error. On a Gaussian the position's error is smaller,
-        (D h)^2 / 24, but for other U a part of the momentum's error enters it.
+        This bounds half of the momentum's error. On a Gaussian the position's error is smaller, (D
+        h)^2 / 24, but for other U a part of the momentum's error is passed on to the position.
         """
         return jnp.sqrt(2 * tolerance / (curvature / 4 + self.friction**2 / 6))
 

@@ -31,12 +31,13 @@ class AbstractGradient(ABC):
 
     Attributes:
         needs_anchor: whether `init` needs a mode of U.
-        is_control_variate: whether noise is reduced by comparing one minibatch at two positions.
+        is_control_variate: whether noise is reduced by evaluating one minibatch at two positions.
             This has no effect without a subsampled plate, and is wrong for random densities.
         has_constant_state: whether the state never changes, so that walkers can share it. For other
             estimators the warm-up runs its walkers with `FixedPoint`.
-        can_be_remote: whether an estimate needs no more than a position, a minibatch and a state
-            that is the same between renewals, so that it may be computed elsewhere, and late.
+        can_be_remote: whether an estimate depends only on a position, a minibatch and a state that
+            is constant between renewals. It may then be computed by another process, and used
+            later.
         needs_independent_minibatches: whether the estimate is unbiased only if the rows do not
             depend on the state.
         gradients_per_step: number of minibatch gradients that one `estimate` computes.

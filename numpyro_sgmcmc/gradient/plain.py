@@ -17,7 +17,8 @@ class Plain(AbstractGradient):
     """The gradient of the minibatch potential: grad U_S(z).
 
     It is unbiased (Brosse, Durmus and Moulines 2018, equation 3, https://arxiv.org/abs/1811.10072).
-    Its covariance is about (N / B) H in the bulk of the posterior, also at the mode itself.
+    Its covariance is about (N / B) H where the posterior has its mass, and also at the mode, where
+    H is the Hessian of U.
     """
 
     has_constant_state: ClassVar[bool] = True

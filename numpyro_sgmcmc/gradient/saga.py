@@ -31,14 +31,16 @@ class SAGA(AbstractGradient):
         mean over rows i of S of (g_i(z) - t_i) + mean over all rows of t_i.
 
     Then t_i = g_i(z) is stored for the rows of S. This is algorithm 2 of Dubey et al. (2016,
-    "Variance Reduction in Stochastic Gradient Langevin Dynamics"), except that their table does not
-    include the prior. Only the first table takes a pass over the whole data. A step costs B
-    gradients of one row and reads and writes B d numbers of the table, whatever N is.
+    "Variance Reduction in Stochastic Gradient Langevin Dynamics",
+    https://papers.nips.cc/paper/6293-variance-reduction-in-stochastic-gradient-langevin-dynamics),
+    except that their table does not include the prior. Only the first table takes a pass over the
+    whole data. A step computes B gradients of one row, and reads and writes B d numbers of the
+    table. Its cost does not depend on N.
 
     The estimate is unbiased for any values in the table if the rows do not depend on the table. In
-    epochs the next rows are those with the oldest gradients: with ten minibatches to an epoch and
-    h lambda = 0.05 the variance of Langevin dynamics was 0.91, and 1.04 with independent ones.
-    Schemes of epochs are refused.
+    epochs they do: the next rows are those with the oldest gradients. With ten minibatches in an
+    epoch and h lambda = 0.05 the variance of Langevin dynamics was 0.91 times the posterior's, and
+    1.04 times with independent minibatches. Minibatch schemes with epochs are therefore refused.
 
     Args:
         max_bytes: size limit of one chain's table of N d numbers. A larger table raises an error.

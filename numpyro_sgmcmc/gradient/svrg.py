@@ -21,8 +21,10 @@ class SVRG(AbstractGradient):
     Estimates grad U(z) by grad U_S(z) - grad U_S(a) + grad U(a), as `FixedPoint` does. Here a is
     the walker's position at the last renewal, and each renewal is a pass over the whole data
     (algorithm 1 of Dubey et al. 2016, "Variance Reduction in Stochastic Gradient Langevin
-    Dynamics"). It needs no mode. At a typical point the variance of the noise is about twice that
-    of `FixedPoint` if z is independent of a, and smaller shortly after a renewal.
+    Dynamics",
+    https://papers.nips.cc/paper/6293-variance-reduction-in-stochastic-gradient-langevin-dynamics).
+    It needs no mode. At a typical point the variance of the noise is about twice that of
+    `FixedPoint` if z is independent of a, and smaller shortly after a renewal.
 
     Vectorised chains are renewed together. Renewals take place between MCMC iterations: with
     `num_steps` > 1 the period is rounded down to a whole number of iterations, at least one.

@@ -40,14 +40,15 @@ class AbstractKernel(NumPyroKernel, ABC):
             and h (see `Adaptation`), and the gradient estimator if `gradient` is None.
         gradient: gradient estimator. None is `Plain()` if `step_size` is given.
         temperature: T, which multiplies the variance of the injected noise. 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates. None is the identity if `step_size` is given.
         noise_correction: "diagonal" or "dense" reduces the injected noise by the measured gradient
             noise (see `correction`). None does so only if `step_size` is None and gradient noise
             would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" for Langevin dynamics with a
+            constant preconditioner in 65,536 or more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -55,10 +56,10 @@ class AbstractKernel(NumPyroKernel, ABC):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.

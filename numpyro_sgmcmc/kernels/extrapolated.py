@@ -17,8 +17,9 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 class SGRRLD(AbstractRichardsonRomberg):
     """Stochastic gradient Richardson-Romberg Langevin dynamics (Durmus et al. 2016, section 3).
 
-    Short for `RichardsonRomberg(SGLD(model, step_size, ...))`: equations 4 to 7 of the paper, whose
-    gamma is our h. The bias of extrapolated estimates is of second order in h.
+    Short for `RichardsonRomberg(SGLD(model, step_size, ...))`, which has the update: equations 4 to
+    7 of the paper, whose gamma is our h. The bias of extrapolated estimates is of second order in
+    h. Positions have shape (d,), and h has the units of z squared.
 
     References:
         Durmus, Simsekli, Moulines, Badeau and Richard 2016, "Stochastic Gradient Richardson-Romberg
@@ -43,8 +44,7 @@ class SGRRLD(AbstractRichardsonRomberg):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -94,8 +94,10 @@ class SGRRLD(AbstractRichardsonRomberg):
 class SGRRHMC(AbstractRichardsonRomberg):
     """Richardson-Romberg extrapolation of SGHMC with Euler steps (Durmus et al. 2016, section 5.1).
 
-    Short for `RichardsonRomberg(SGHMC(model, step_size, friction=friction, ...))`. The bias of
-    extrapolated estimates is of second order in h.
+    Short for `RichardsonRomberg(SGHMC(model, step_size, friction=friction, ...))`, which has the
+    update. The bias of extrapolated estimates is of second order in h, and of third order with
+    exact gradients. The paper's gamma is our h. Positions have shape (d,), and h has the units of
+    z, which is the unit of time.
 
     References:
         Durmus, Simsekli, Moulines, Badeau and Richard 2016, "Stochastic Gradient Richardson-Romberg
@@ -120,8 +122,7 @@ class SGRRHMC(AbstractRichardsonRomberg):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.

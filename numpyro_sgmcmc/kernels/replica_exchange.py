@@ -32,61 +32,66 @@ from numpyro_sgmcmc.types import Plate
 class ReplicaExchange(NumPyroKernel):
     """Replicas of a kernel at several temperatures that swap their positions.
 
-    For posteriors with modes that a chain does not leave. Replica k takes the kernel's transitions
-    with noise of temperature T_k and so samples exp(-U / T_k): a hot one crosses barriers, and
-    swaps hand its positions down to the coldest one, whose draws are those of the run. Every
-    `swap_every` transitions neighbours propose to swap positions, the pairs (0, 1), (2, 3), ... and
-    (1, 2), (3, 4), ... in turn (Syed et al. 2022), which is accepted with probability
+    Use it for posteriors with modes that a single chain does not leave. Replica k takes the
+    kernel's transitions with noise of temperature T_k and so samples exp(-U / T_k). Replicas at
+    high temperatures cross the barriers between modes. Swaps pass their positions on to the coldest
+    replica, whose draws are those of the run. Every `swap_every` transitions, neighbouring replicas
+    propose to swap their positions, the pairs (0, 1), (2, 3), ... and (1, 2), (3, 4), ... in turn
+    (Syed et al. 2022). A swap is accepted with probability
 
         min(1, exp(x)),    x = (1 / T_k - 1 / T_(k+1)) (U(z_k) - U(z_(k+1))).
 
-    Positions swap, momenta stay. At temperature T position and momentum are independent and the
-    momentum is N(0, T I), so that the joint density, the product of exp(-U(z_k) / T_k) N(p_k; 0,
-    T_k I), changes by the factor exp(x) and stays invariant. Nothing has to be rescaled.
+    Positions swap, and momenta stay at their temperatures. At temperature T position and momentum
+    are independent and the momentum is N(0, T I). A swap therefore changes the joint density, the
+    product of exp(-U(z_k) / T_k) N(p_k; 0, T_k I), by the factor exp(x), and leaves it invariant.
+    z_k and p_k have shape (d,), and x is a scalar.
 
     Noise of energies. By default U is that of the whole data: a swap is exact, and takes a pass
     over all rows for each replica. With `swap_minibatches=m` the difference is the mean of m
-    minibatch estimates, both replicas on the same rows. Its error has a variance s^2 that the m
-    estimates tell, and the test accepts with
+    minibatch estimates, each with the same rows for both replicas. The variance s^2 of its error is
+    estimated from the m estimates, and a swap is accepted with probability
 
         min(1, exp(x_m - s^2 / 2)),
 
     which is exact for normal errors of known variance (Ceperley and Dewing 1999). The swaps of Deng
-    et al. (2020) have the same correction. Without it hot positions are accepted too often. An
-    estimated s^2 adds the terms that `swapping.accepted` lists: detailed balance then holds to
-    1.4e-3 at s = 1.5 with m = 32, and better with more. Errors are normal by the central limit
-    theorem over m B rows, as long as no few rows dominate.
+    et al. (2020) have the same correction. Without it positions of high energy are accepted too
+    often. Because s^2 is estimated, further terms are subtracted (see `swapping.accepted`):
+    detailed balance then holds up to a factor of 1.0014 at s = 1.5 with m = 32, and more closely
+    with larger m. The errors are approximately normal by the central limit theorem over m B rows,
+    unless a few rows dominate.
 
-    Minibatches pay only where s is about 1 or less. In a regular model with d parameters, N rows
-    and temperatures that differ by the factor 1 + r, s^2 is about 2 r^2 d N / (T m B). Swaps want
-    r of about sqrt(2 / d) or less, so the coldest pairs need about as many rows as there are, and
-    only pairs hotter than N / (m B) need few. `swaps.noise` of the last state has the mean s^2.
+    Minibatches are useful only where s is about 1 or less. In a regular model with d parameters, N
+    rows and temperatures that differ by the factor 1 + r, s^2 is about 2 r^2 d N / (T m B). Swaps
+    are accepted often enough if r is about sqrt(2 / d) or less. The coldest pairs then need about N
+    rows, and only pairs at temperatures above N / (m B) need few. `swaps.noise` of the last state
+    is the mean of s^2 by pair.
 
     Bias. With exact transitions the coldest replica has the exact distribution, whatever the
-    temperatures. Discretisation and gradient noise leave each replica its kernel's bias, which
-    swaps pass on: with swaps the coldest one has a bias of the kernel's order in h, times a
+    temperatures. Discretisation and gradient noise give each replica the bias of its kernel, and
+    swaps pass it on: the bias of the coldest replica is of the kernel's order in h, with another
     constant. Gradient noise of variance V adds h V / (2 lambda) to a variance T_k / lambda under
     Langevin dynamics. Its relative error h V / (2 T_k) is smallest in hot replicas. Semi-implicit
     Euler (`SGHMC`) has a covariance of position and momentum of first order in h, which swaps
-    break, so its bias may become one of first order; splitting, UBU and Langevin dynamics keep
+    remove, so its bias may become one of first order. Splitting, UBU and Langevin dynamics keep
     their order.
 
-    Warm-up, step size and noise correction. The kernel's own warm-up at the lowest temperature
-    serves all replicas. Where U is convex the same step is safe when hot, because stability asks
-    for h lambda only. The noise correction is that of each temperature. Hot replicas visit wider
-    regions; a rejected step of any replica counts as `diverging`.
+    Warm-up, step size and noise correction. The kernel's own warm-up at the lowest temperature is
+    used for all replicas. Where U is convex the same step size is stable at every temperature,
+    because stability depends on h lambda alone. The noise correction is adapted to each
+    temperature. Hot replicas visit wider regions; a rejected step of any replica counts as
+    `diverging`.
 
     The whole posterior is tempered, prior included, on the unconstrained space. exp(-U / T) must be
-    integrable: a Cauchy prior that the data say nothing about is not at T >= 2.
+    integrable at every temperature. With a Cauchy prior and no data it is not, for T of 2 or more.
 
     Cost. K replicas take K gradients a transition, and K energies of all rows (or of m B rows)
     every `swap_every` transitions.
 
     Statistics. `mcmc.last_state.swaps` is the record of swaps since the start. Its `rates` are the
-    shares of accepted swaps by pair; the progress bar shows the smallest. With 0.2 to 0.4 for each
-    pair a ladder has few temperatures that positions still pass through. `round_trips` counts
-    arrivals from the hottest temperature. `replica`, collected with the draws, is the label of the
-    coldest position.
+    shares of accepted swaps by pair; the progress bar shows the smallest. A ladder of temperatures
+    with rates of 0.2 to 0.4 for each pair is a good choice: it is short, and positions still pass
+    through it. `round_trips` counts arrivals from the hottest temperature. `replica`, collected
+    with the draws, is the label of the coldest position.
 
     References:
         Swendsen and Wang 1986, "Replica Monte Carlo Simulation of Spin-Glasses",
@@ -101,14 +106,14 @@ class ReplicaExchange(NumPyroKernel):
         Deng, Feng, Gao, Liang and Lin 2020, "Non-convex Learning via Replica Exchange Stochastic
         Gradient MCMC", https://arxiv.org/abs/2008.05367
 
-    Symbols. Deng et al.'s tau is T, their sigma^2 half of the variance of the error of U(z_1) -
-    U(z_2), and their factor F, which makes the correction smaller, is 1 here.
+    Symbols. Deng et al.'s tau is T, their sigma^2 is half of the variance of the error of U(z_1) -
+    U(z_2), and their factor F, which reduces the correction, is 1 here.
 
     Args:
         kernel: a kernel of one walker, such as `SGHMCSplit(model)`, with fresh gradients.
         temperatures: T_0 < T_1 < ..., at least two. The first is the kernel's own temperature,
             usually 1. A geometric sequence is a good start. At the last one a chain should cross
-            barriers: they are lower by the factor T.
+            the barriers, whose height U / T decreases with T.
         swap_every: number of transitions between two rounds of swaps, rounded down to whole MCMC
             iterations. None is the longest epoch, N / B (a round then takes about as many rows as
             the transitions since the last one), or `swap_minibatches` if it is given.
@@ -142,9 +147,9 @@ class ReplicaExchange(NumPyroKernel):
             check_count("swap_minibatches", swap_minibatches) < FEWEST_ESTIMATES
         ):
             raise ValueError(
-                f"Expected `swap_minibatches` to be at least {FEWEST_ESTIMATES}, from which the"
-                f" noise of energies can be told; got {swap_minibatches}. Use more minibatches, or"
-                " None for the whole data."
+                f"Expected `swap_minibatches` to be at least {FEWEST_ESTIMATES}, so that the noise"
+                f" of the energies can be estimated; got {swap_minibatches}. Use more minibatches,"
+                " or None for the whole data."
             )
 
     @property
@@ -281,15 +286,15 @@ def _checked(kernel: Any) -> AbstractKernel:
     options = kernel.options
     if options.staleness is not None:
         raise TypeError(
-            "Expected a kernel with fresh gradients; got a StaleGradient, whose past a swap would"
-            " leave at another temperature. Use the kernel inside it."
+            "Expected a kernel with fresh gradients; got a StaleGradient, whose earlier points"
+            " belong to another temperature after a swap. Use the kernel inside it."
         )
     preconditioner = options.preconditioner
     if preconditioner is not None and not preconditioner.is_constant:
         raise TypeError(
             "Expected a constant preconditioner; got"
-            f" {type(preconditioner).__name__}, whose drift is that of one temperature and whose"
-            " average is that of one place. Use Diagonal(scale) or Dense(factor)."
+            f" {type(preconditioner).__name__}, whose state belongs to one temperature and to the"
+            " walker's own path. Use Diagonal(scale) or Dense(factor)."
         )
     return kernel
 

@@ -238,7 +238,8 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
 
     A coarse walker takes steps of size h. A fine walker takes two steps of size h / 2 for each of
     them. Both start at the same point and share a Brownian path: the coarse increment is the sum of
-    the two fine ones (equation 7). Their minibatches are independent and of the same size.
+    the two fine ones (equation 7). Their minibatches are independent and of the same size. The
+    paper's gamma is h.
 
     `expectation` extrapolates: it averages f_fine(first) + f_fine(second) - f_coarse, weighted by
     step size (equation 6). This cancels the error of first order in h, both of the discretisation
@@ -247,7 +248,8 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
 
     With `levels=3` a third walker takes four steps of size h / 4. For a bias c h + c' h^2 + ... the
     combination 8/3 f(h / 4) - 2 f(h / 2) + 1/3 f(h) cancels both terms, so the bias is of third
-    order in h. It costs 7/3 of two levels, and has a larger variance for runs of the same length.
+    order in h. It costs 7/3 as much as two levels, and its estimates have a larger variance for
+    runs of the same length.
 
     These coefficients are those of gradient noise, whose leading error is h V / (2 D) (Langevin:
     h V / 2) whatever the dynamics. Where gradients are exact, because the model has no subsampled
@@ -256,13 +258,14 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
     - `Langevin`, or any dynamics with gradient noise (bias h, h^2): 2, -1, and with three
       levels 8/3, -2, 1/3;
     - `Hamiltonian`, semi-implicit Euler (bias h^2, h^3): 4/3, -1/3, and 32/21, -12/21, 1/21;
-    - `Splitting` and `NoseHoover` (bias h^2, h^4): 4/3, -1/3, and 64/45, -20/45, 1/45.
+    - `Splitting`, `ExactFriction` and `NoseHoover` (bias h^2, h^4): 4/3, -1/3, and 64/45, -20/45,
+      1/45.
 
     With gradient noise, 2 and -1 turn a second-order bias of c h^2 into -c h^2 / 2 at two levels.
 
     Args:
-        kernel: any kernel of this package except another extrapolation, such as
-            `SGLDFP(model, step_size)`. Its `num_steps` counts coarse steps.
+        kernel: a kernel of one walker with fresh gradients, such as `SGLDFP(model, step_size)`. Its
+            `num_steps` counts coarse steps.
         levels: number of step sizes, 2 or 3.
 
     References:
@@ -271,6 +274,7 @@ class RichardsonRomberg(AbstractRichardsonRomberg):
         https://papers.nips.cc/paper/2016/hash/03f544613917945245041ea1581df0c2-Abstract.html
 
     Raises:
-        TypeError: if `kernel` is not such a kernel.
+        TypeError: if `kernel` is not such a kernel: another extrapolation, `ReplicaExchange` and
+            `StaleGradient` are refused.
         ValueError: if `levels` is neither 2 nor 3.
     """

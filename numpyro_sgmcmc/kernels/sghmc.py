@@ -19,7 +19,8 @@ class SGHMC(AbstractKernel):
     Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW by p <- (1 - D h) p - h g +
     sqrt(2 D) dW, then z <- z + h p with the new p, dW ~ N(0, T h I). This is algorithm 1 on the
     poster of Chen, Ding and Carin (2015), whose h and D are ours. Chen, Fox and Guestrin (2014)
-    write eta = h^2 and alpha = D h. With `temperature=0` the kernel is SGD with momentum.
+    write eta = h^2 and alpha = D h. z, p, g and dW have shape (d,); h has the units of z, which is
+    the unit of time, and p has none. With `temperature=0` the kernel is SGD with momentum.
 
     With exact gradients the bias of the position is of second order in h, that of the momentum of
     first order (see `Hamiltonian`). Gradient noise of variance V adds h V / (2 D) to the relative
@@ -43,15 +44,15 @@ class SGHMC(AbstractKernel):
             `FixedPoint()`.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
             the identity if `step_size` is given; otherwise the warm-up estimates one.
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -59,10 +60,10 @@ class SGHMC(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -109,8 +110,9 @@ class SGHMCSplit(AbstractKernel):
     """SGHMC by symmetric splitting (Chen, Ding and Carin 2015, section 4).
 
     Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW in five steps, each of which
-    is solved exactly: drift for h / 2, damp for h / 2, kick for h, damp for h / 2, drift for h / 2
-    (see `Splitting`). h and D are the paper's.
+    is solved exactly: drift z <- z + p h / 2, damp p <- exp(-D h / 2) p, kick p <- p - h g(z) +
+    sqrt(2 D) dW with dW ~ N(0, T h I), damp, drift. h and D are the paper's. z, p, g and dW have
+    shape (d,); h has the units of z, which is the unit of time, and p has none.
 
     With exact gradients the bias is of second order in h. Gradient noise of variance V adds h V /
     (2 D) to the relative variance. This term is of first order and no splitting removes it;
@@ -131,15 +133,15 @@ class SGHMCSplit(AbstractKernel):
             `FixedPoint()`.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
             the identity if `step_size` is given; otherwise the warm-up estimates one.
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -147,10 +149,10 @@ class SGHMCSplit(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.

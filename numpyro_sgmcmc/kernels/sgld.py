@@ -19,11 +19,13 @@ class SGLD(AbstractKernel):
     Simulates dz = -grad U(z) dt + sqrt(2 T) dW by z <- z - h g + sqrt(2) dW, dW ~ N(0, T h I),
     where g is an unbiased minibatch estimate of grad U. h is gamma in Durmus et al. (2016) and in
     Brosse, Durmus and Moulines (2018); Welling and Teh's epsilon is 2 h. With `temperature=0` the
-    kernel is SGD. For a model without subsampling it is unadjusted Langevin Monte Carlo.
+    kernel is SGD. For a model without subsampling it is unadjusted Langevin Monte Carlo. z, g and
+    dW have shape (d,), and h has the units of z squared.
 
     The bias is of first order in h. The noise of the plain gradient has the variance V = (N / B) H
     in whitened coordinates, which makes the variance along a direction of curvature H too large by
-    the relative amount h (V + H) / 2. Choose h well below B / (N H), or `gradient=FixedPoint()`.
+    the relative amount h (V + H) / 2. Choose h well below B / (N H), or use
+    `gradient=FixedPoint()`.
 
     References:
         Welling and Teh 2011, "Bayesian learning via stochastic gradient Langevin dynamics",
@@ -39,7 +41,8 @@ class SGLD(AbstractKernel):
             `FixedPoint()`.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
             `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
             estimates one.
@@ -47,8 +50,8 @@ class SGLD(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" in 65,536 or more dimensions on a
+            CPU with a constant preconditioner, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -56,10 +59,10 @@ class SGLD(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -104,13 +107,16 @@ class SGLD(AbstractKernel):
 class SGLDFP(AbstractKernel):
     """Langevin dynamics with a fixed-point gradient (Brosse, Durmus and Moulines 2018, equation 5).
 
-    `SGLD` with the gradient estimate g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where U_S is the
-    potential of a minibatch and a is the anchor. The paper places a at the mode, where the last
-    term is zero. This kernel keeps the term, so the estimate is unbiased for every anchor. For
-    another gradient estimate use `SGLD(model, gradient=...)`.
+    `SGLD`, z <- z - h g(z) + sqrt(2) dW, with the gradient estimate g(z) = grad U_S(z) - grad
+    U_S(a) + grad U(a), where U_S is the potential of a minibatch and a is the anchor. The paper
+    places a at the mode, where the last term is zero. This kernel keeps the term, so the estimate
+    is unbiased for every anchor. The paper's gamma is h, its theta* is a, and its p is B. z, a and
+    g have shape (d,), and h has the units of z squared. For another gradient estimator use
+    `SGLD(model, gradient=...)`.
 
     The bias is of first order in h. The gradient noise decreases with the width of the posterior:
-    at h = eta / N the stationary variance tends to the posterior's as N grows, unlike SGLD's.
+    at h = eta / N, with eta fixed, the stationary variance tends to the posterior's as N grows,
+    unlike SGLD's.
 
     References:
         Brosse, Durmus and Moulines 2018, "The promises and pitfalls of Stochastic Gradient Langevin
@@ -125,7 +131,8 @@ class SGLDFP(AbstractKernel):
             then L-BFGS and Newton steps on the full gradient) and starts the chains there.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or
             `RMSProp()`. None is the identity if `step_size` is given; otherwise the warm-up
             estimates one.
@@ -133,8 +140,8 @@ class SGLDFP(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" in 65,536 or more dimensions on a
+            CPU with a constant preconditioner, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.

@@ -18,6 +18,11 @@ class SGMCMC(AbstractKernel):
 
     For example `SGMCMC(model, 1e-5, dynamics=Splitting(friction=20.0), gradient=FixedPoint())`.
 
+    With the preconditioner's map S, z = S y, a transition evaluates the gradient estimate g at z +
+    S l, where l is the lookahead of the dynamics. The dynamics turn S' g and the Brownian increment
+    dW ~ N(0, T h I) into a displacement u, and z <- z + S u. The docstrings of the parts state the
+    equations, the orders of their biases and the papers. z, g, l and u have shape (d,).
+
     Args:
         model: a NumPyro model. The kernel draws new rows for its plates with a `subsample_size` at
             every transition.
@@ -30,7 +35,8 @@ class SGMCMC(AbstractKernel):
             `FixedPoint()`.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates: `Diagonal(scale)`, `Dense(factor)` or, with
             Langevin dynamics, `RMSProp()`. None is the identity if `step_size` is given; otherwise
             the warm-up estimates one.
@@ -38,8 +44,8 @@ class SGMCMC(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" for Langevin dynamics with a
+            constant preconditioner in 65,536 or more dimensions on a CPU, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -47,10 +53,10 @@ class SGMCMC(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.

@@ -16,9 +16,12 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 class SGNHT(AbstractKernel):
     """Stochastic gradient Nose-Hoover thermostat (Ding et al. 2014), by symmetric splitting.
 
-    `SGHMCSplit` with a variable friction xi, which follows dxi = (p . p / d - T) dt. It absorbs
-    gradient noise of unknown variance V, provided that V is the same in all directions (see
-    `NoseHoover`).
+    Simulates dz = p dt, dp = -grad U(z) dt - xi p dt + sqrt(2 A T) dW, dxi = (p . p / d - T) dt.
+    The update is that of `SGHMCSplit` with the friction xi in place of D; xi moves with z, in both
+    drifts (see `NoseHoover`). The friction xi compensates gradient noise of unknown variance V,
+    provided that V is the same in all directions. The paper's A is the argument `friction`, and its
+    h is ours. z, p and g have shape (d,), xi is a scalar, and h has the units of z, which is the
+    unit of time.
 
     With exact gradients the bias is of second order in h. The same holds with isotropic gradient
     noise, because xi settles near A + h V / 2. A preconditioner that whitens the noise makes it
@@ -47,8 +50,7 @@ class SGNHT(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -56,10 +58,10 @@ class SGNHT(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.

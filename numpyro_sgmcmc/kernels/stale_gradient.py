@@ -28,46 +28,47 @@ from numpyro_sgmcmc.state import SGMCMCState, StaleGradientState
 class StaleGradient(AbstractKernel):
     """A kernel whose gradients are taken at points of its past (Chen et al. 2016).
 
-    This is what a server does whose workers compute gradients while it moves on, without workers
-    and bit-reproducibly. With q_l the point at which transition l needs its gradient (z_l, or
-    z_l + h p / 2 for splitting), k_l the age of the gradient that arrives, and S_l its minibatch,
+    This simulates a server that moves on while its workers compute gradients. It needs no workers,
+    and its draws are reproducible to the bit. With q_l the point at which transition l needs its
+    gradient (z_l, or z_l + h p / 2 for splitting), k_l the age of the gradient that arrives, and
+    S_l its minibatch,
 
         g_l = grad U_{S_l}(q_{l - k_l}),    then the kernel's own update with g_l;
 
     l - k_l < 0 stands for the first point. Any estimator whose state is constant between renewals
     can take the place of grad U_S. With age 0 the draws are those of the kernel, bit by bit.
 
-    Bias. To first order in h a force of age k is that of a position k h p earlier: it drives the
-    momentum with k h lambda along a direction of curvature lambda, which is negative friction. On a
+    Bias. To first order in h, a gradient of age k is the gradient at the position z - k h p. Along
+    a direction of curvature lambda it adds the force k h lambda p, which is negative friction. On a
     Gaussian with friction D and mean age a the relative error of the variance is
 
-        a h lambda / (D - a h lambda)    (Langevin dynamics: a h lambda),
+        a h lambda / (D - a h lambda)    (Langevin dynamics: a h lambda).
 
-    of first order in h whatever the order of the kernel and the distribution of the ages, and the
-    chain is unstable from about a h lambda = D on. The dynamics do not see the position, so that
-    neither this nor a remedy changes them.
+    It is of first order in h, whatever the order of the kernel and the distribution of the ages.
+    The chain is unstable from about a h lambda = D on.
 
     Remedies, in the preconditioner's coordinates y with z = S y:
 
     - `remedy="friction"`: the momentum is damped with D + a h lambda, and the noise stays that of
-      D. lambda is the diagonal of S' H S, so each direction has its own friction. After a warm-up,
-      S makes it about 1, and smaller where the warm-up slowed down directions of much noise. It
-      needs dynamics with a constant friction. The bias of first order cancels.
+      D. lambda is the diagonal of S' H S, so each coordinate has its own friction. After a warm-up
+      it is about 1, and smaller in directions that the warm-up slowed down because of their noise.
+      This remedy needs dynamics with a constant friction. The bias of first order cancels.
     - `remedy="curvature"`: g_l + H (q_l - q_{l - k_l}) replaces g_l. On a Gaussian with the true H
-      the gradient is exact, with its noise, so that ages have no effect. Otherwise the bias of
-      first order is that of the part H_U - H of the true curvature H_U, as above with
-      lambda - c for lambda, and the force's error is of second order in the distance moved.
+      this is the estimate at q_l, so that ages have no effect. Otherwise the bias of first order is
+      the one above with lambda - c in place of lambda, where c is the curvature of H along the
+      direction, and the error of the gradient is of second order in the distance moved.
 
-    H is `curvature`, else the inverse covariance of the warm-up's approximation, else (S S')^-1 of
-    a given preconditioner. Remedies are ours.
+    H is `curvature` if it is given, else the inverse covariance of the warm-up's approximation,
+    else (S S')^-1 of a given preconditioner. The remedies are not in the paper.
 
     If the warm-up chooses the step size, it runs with fresh gradients, and h is then reduced until
     the ages change the variance of a Gaussian by 5 % at most. With a given step size `diagnose`
-    tells what the ages do. `adaptation`, the attributes of the results and the verdict name the
-    remedy, and the mean age of a draw's gradients is its statistic `staleness`.
+    reports the effect of the ages. `adaptation`, the attributes of the results and the verdict name
+    the remedy. The statistic `staleness` of a draw is the mean age of its gradients.
 
     Symbols of the paper: tau_l is k_l and tau its bound `max_staleness`; h_l, A and B of its
-    algorithm 1 (SGHMC) are h, D and D. Its theorems bound the bias by a term of order tau h.
+    algorithm 1 (SGHMC) are h, D and D. Points and gradients have shape (d,). Its theorems bound the
+    bias by a term of order tau h.
 
     References:
         Chen, Ding, Li, Zhang and Carin 2016, "Stochastic Gradient MCMC with Stale Gradients",
@@ -77,18 +78,19 @@ class StaleGradient(AbstractKernel):
         kernel: a kernel of one walker, such as `SGHMCSplit(model)`. Its gradient estimator is
             `Plain()`, `FixedPoint()` or `SVRG()`, and its preconditioner is constant.
         delay: the age of gradients in transitions: an integer, `UniformDelay(largest)`,
-            `GeometricDelay(average, largest)`, or a function from the transition count (0, 1, ...;
-            the warm-up counts), a scalar integer array, to an integer.
-        max_staleness: largest age, and number of earlier points that a chain keeps, d numbers each.
-            A function needs it; None is that of the delay.
+            `GeometricDelay(average, largest)`, or a function that maps the transition count (0, 1,
+            ...; the warm-up counts), a scalar integer array, to an integer.
+        max_staleness: the largest age m; a chain keeps its last m + 1 points, d numbers each. A
+            function requires it; None is the largest age of the delay.
         remedy: "friction", "curvature", or None for none.
         curvature: H, an estimate of the Hessian of U on the unconstrained space: positive definite
             (d, d), or its diagonal (d,), in the order of the flat position (sites by name). None
             takes the one described above.
 
     Raises:
-        TypeError: if an argument has the wrong type, the kernel's gradient or preconditioner
-            follows the walker, or its dynamics have no constant friction for "friction".
+        TypeError: if an argument has the wrong type, if the kernel's gradient estimator or
+            preconditioner follows the walker, or if remedy="friction" is used with dynamics without
+            a constant friction.
         ValueError: if a bound is missing or exceeded, `remedy` is unknown, or `curvature` is not
             positive definite or has no remedy. On `init`, if `curvature` does not fit the model, or
             a remedy's curvature is not known.
@@ -140,15 +142,15 @@ def _checked(kernel: Any) -> AbstractKernel:
     options = kernel.options
     if options.staleness is not None:
         raise TypeError(
-            "Expected a kernel with fresh gradients; got a StaleGradient. Add up the delays."
+            "Expected a kernel with fresh gradients; got a StaleGradient. Add up the delays, and"
+            " wrap the kernel inside it."
         )
     gradient, preconditioner = options.gradient, options.preconditioner
     if gradient is not None and not gradient.can_be_remote:
         raise TypeError(
-            "Expected a gradient estimator that needs no more than a position and a minibatch; got"
-            f" {type(gradient).__name__}, whose state changes with every estimate, so that it"
-            " cannot be computed elsewhere while the walker moves on. Use Plain(), FixedPoint() or"
-            " SVRG()."
+            "Expected a gradient estimator whose state is constant between renewals; got"
+            f" {type(gradient).__name__}, whose state changes with every estimate. Use Plain(),"
+            " FixedPoint() or SVRG()."
         )
     if preconditioner is not None and not preconditioner.is_constant:
         raise TypeError(

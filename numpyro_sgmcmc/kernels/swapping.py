@@ -46,10 +46,10 @@ def accepted(key: jax.Array, ratio: LogRatio) -> jax.Array:
     a(x) = e^x a(-x), so that swaps keep the joint distribution of the replicas exactly (Ceperley
     and Dewing 1999). Without the penalty s^2 / 2 the factor is not e^x.
 
-    If s^2 is itself an estimate v with n degrees of freedom, the penalty is the logarithm of an
-    unbiased estimate of exp(-s^2 / 2), whose expansion is
-    v / 2 + v^2 / (4 (n + 2)) + v^3 / (3 (n + 2) (n + 4)), which they give for n + 1 samples.
-    A ratio that is not a number is not accepted.
+    If s^2 is replaced by an estimate v with n degrees of freedom, the penalty is v / 2 + v^2 / (4
+    (n + 2)) + v^3 / (3 (n + 2) (n + 4)). These are the first terms of minus the logarithm of an
+    unbiased estimate of exp(-s^2 / 2); Ceperley and Dewing give them for n + 1 samples. A ratio
+    that is not a number is not accepted.
     """
     value = ratio.value
     if ratio.variance is not None:

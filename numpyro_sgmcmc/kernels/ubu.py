@@ -16,11 +16,13 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 class UBU(AbstractKernel):
     """Kinetic Langevin dynamics by UBU splitting, with one gradient a step.
 
-    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW by kicks p <- p - h g(z)
-    between exact steps of all the rest, where z and p get jointly normal noise (see
-    `ExactFriction`). With `minibatch=SweepMinibatch()` this is SMS-UBU (Paulin, Whalley, Chada and
-    Leimkuhler 2024): an epoch's minibatches forwards, then backwards. Draws are taken where the
-    gradient is, in the middle of the papers' steps.
+    Simulates dz = p dt, dp = -grad U(z) dt - D p dt + sqrt(2 D T) dW by kicks p <- p - h g(z).
+    Between two kicks z and p follow the exact solution of the equations without the gradient, for a
+    time h, in which they get jointly normal noise (`ExactFriction` has the formulas). D is gamma in
+    the papers, and h is theirs. z, p and g have shape (d,); h has the units of z, which is the unit
+    of time. With `minibatch=SweepMinibatch()`, which uses an epoch's minibatches forwards and then
+    backwards, this is SMS-UBU (Paulin, Whalley, Chada and Leimkuhler 2024). Draws are taken at the
+    points where the gradient is evaluated, which are in the middle of the papers' steps.
 
     With exact gradients the bias of the position is of second order in h, and paths have strong
     order two. On U = lambda z^2 / 2 the relative error of the variance is h^2 lambda / 12, whatever
@@ -40,9 +42,10 @@ class UBU(AbstractKernel):
     6      0.2   0.33, -5.76              15.5, 8.4                1.9, -4.5
     =====  ====  =======================  =======================  =======================
 
-    So `UBU` pays where D^2 is well above 2 lambda: with much friction, or in the soft directions of
-    a posterior of many scales, where the error of `SGHMCSplit` does not fall with lambda. With the
-    friction that the warm-up chooses both are alike, and `UBU` draws twice as many random numbers.
+    `UBU` has the smaller error where D^2 is well above 2 lambda: with much friction, or in
+    directions of small curvature, where the error of `SGHMCSplit` does not decrease with lambda.
+    With the friction that the warm-up chooses both errors are similar, and `UBU` draws twice as
+    many random numbers.
 
     References:
         Sanz-Serna and Zygalakis 2021, "Wasserstein distance estimates for the distributions of
@@ -64,15 +67,15 @@ class UBU(AbstractKernel):
             `FixedPoint()`.
         temperature: T, which multiplies the variance of the injected noise. 1 samples the
             posterior, 0 optimises.
-        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`.
+        minibatch: scheme that draws the rows of a minibatch. None is `UniformMinibatch()`; a
+            warm-up that chooses the step size may choose `ReshuffledMinibatch()` instead.
         preconditioner: linear change of coordinates, `Diagonal(scale)` or `Dense(factor)`. None is
             the identity if `step_size` is given; otherwise the warm-up estimates one.
         noise_correction: "dense" or "diagonal" measures the covariance of the gradient noise and
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "normal".
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -80,10 +83,10 @@ class UBU(AbstractKernel):
             is given.
         init_strategy: NumPyro's strategy for the starting point of the chains, or of the search for
             a mode.
-        latent_move: how discrete latents in the subsampled plate are moved that are kept for all
-            rows: "gibbs", or a function with the signature of NumPyro's `HMCGibbs`, and the numbers
-            of the rows: `move(rng_key, gibbs_sites, hmc_sites, rows)`. None sums them out where
-            that is possible, and uses "gibbs" elsewhere.
+        latent_move: move of those discrete latents in the subsampled plate that a chain keeps for
+            all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
+            first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
+            None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
 
     Raises:
         TypeError: if an argument has the wrong type.

@@ -16,9 +16,11 @@ from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
 class SVRGLD(AbstractKernel):
     """Langevin dynamics with variance-reduced gradients, SVRG (Dubey et al. 2016, algorithm 1).
 
-    `SGLD` with the gradient estimate g(z) = grad U_S(z) - grad U_S(a) + grad U(a), where the anchor
-    a is the walker's position at the last renewal. Each renewal is a pass over the whole data. For
-    another gradient estimate use `SGLD(model, gradient=...)`.
+    `SGLD`, z <- z - h g(z) + sqrt(2) dW, with the gradient estimate g(z) = grad U_S(z) - grad
+    U_S(a) + grad U(a), where the anchor a is the walker's position at the last renewal. Each
+    renewal is a pass over the whole data. The paper's snapshot is a, and its epoch length is
+    `period`. z, a and g have shape (d,), and h has the units of z squared. For another gradient
+    estimator use `SGLD(model, gradient=...)`.
 
     The bias is of first order in h. The variance of the gradient noise is at most about twice that
     of `SGLDFP`, and no mode has to be found.
@@ -44,8 +46,8 @@ class SVRGLD(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" in 65,536 or more dimensions on a
+            CPU with a constant preconditioner, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.
@@ -95,7 +97,12 @@ class SVRGLD(AbstractKernel):
 class SAGALD(AbstractKernel):
     """Langevin dynamics with a table of each row's last gradient (Dubey et al. 2016, algorithm 2).
 
-    `SGLD` with the gradient estimate of `SAGA`. For another one use `SGLD(model, gradient=...)`.
+    `SGLD`, z <- z - h g(z) + sqrt(2) dW, with the gradient estimate g(z) = mean over rows i of S of
+    (g_i(z) - t_i) + mean over all rows of t_i. Here g_i is the gradient of the potential with row i
+    as the only data, weighted by N, and t_i is g_i at the position at which row i was last used;
+    the rows of S get t_i <- g_i(z). The paper's table has no part of the prior. z, g and t_i have
+    shape (d,), and h has the units of z squared. For another gradient estimator use
+    `SGLD(model, gradient=...)`.
 
     The bias is of first order in h. The gradient noise is about that of `SVRGLD`, without passes
     over the whole data, but each chain needs memory for a table of N d numbers.
@@ -121,8 +128,8 @@ class SAGALD(AbstractKernel):
             reduces the injected noise by it. None does so only if `step_size` is None and gradient
             noise would limit the step size. False never does.
         increments: "normal", or "binomial" for centred counts of 16 random bits, which cost less
-            and leave covariances as they are. None is "binomial" for Langevin dynamics in 65,536 or
-            more dimensions on a CPU, and "normal" otherwise.
+            and leave covariances as they are. None is "binomial" in 65,536 or more dimensions on a
+            CPU with a constant preconditioner, and "normal" otherwise.
         num_steps: number of transitions in one MCMC iteration. Only the last one is kept. None is 1
             if `step_size` is given; otherwise the warm-up chooses a number at which a draw is worth
             at least 0.3 independent ones.

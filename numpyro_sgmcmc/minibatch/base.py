@@ -9,7 +9,7 @@ from numpyro_sgmcmc.types import Indices, Plate
 
 
 class Epoch(NamedTuple):
-    """How the gradient noise of a plate's minibatches depends on each other.
+    """The dependence between the gradient noises of a plate's minibatches.
 
     Attributes:
         order: the numbers of an epoch's blocks of rows, in the order of their use. A block may be
@@ -32,7 +32,7 @@ class AbstractMinibatch(ABC):
             not: their errors cancel.
         is_shared: whether all vectorised chains use the minibatch of the first chain.
         is_contiguous: whether the rows are r, r + 1, ..., and continue at 0 after the last row. The
-            kernel then slices arrays instead of gathering rows.
+            kernel then slices arrays, which is faster than gathering rows.
     """
 
     is_independent: ClassVar[bool] = True
@@ -50,5 +50,5 @@ class AbstractMinibatch(ABC):
         """Return the indices of minibatch number `count`, by plate name, and the next state."""
 
     def epoch(self, plate: Plate) -> Epoch | None:
-        """Return how the noise of minibatches depends on each other; None if that is not known."""
+        """Return the dependence between the noises of minibatches; None if it is not known."""
         return None

@@ -63,8 +63,8 @@ class ReshuffledMinibatch(AbstractMinibatch):
     gradient is unbiased. The errors of the minibatches sum to zero over an epoch. With `SGHMCSplit`
     the first-order bias h V / (2 D) of independent minibatches therefore cancels, and the
     stationary distribution is of second order in h (tests/exactness/test_epochs.py compares it with
-    the exact one of a Gaussian). The constant grows with the time N h / B of an epoch, so a walker
-    that decorrelates within an epoch gains little.
+    the exact one of a Gaussian). The constant grows with the time N h / B of an epoch, so the
+    scheme gains little if a walker decorrelates within an epoch.
 
     The permutation is evaluated at B places only, so the cost of a step does not depend on N.
     """

@@ -29,12 +29,12 @@ class SweepMinibatch(AbstractMinibatch):
     first-order bias h V / (2 D) of independent minibatches therefore cancels, and the stationary
     distribution is of second order in h, with a constant of the order of (2 K h)^2. The scheme pays
     off if an epoch is short compared with the relaxation time (Paulin, Whalley, Chada and
-    Leimkuhler 2024, "Sampling from Bayesian neural network posteriors with symmetric minibatch
-    splitting Langevin dynamics"). `ReshuffledMinibatch` also cancels the first-order term, but not
-    odd terms from the third on. Kernels whose steps are not symmetric (`SGLD`, `SGHMC`) keep their
-    order.
+    Leimkuhler 2024, "Sampling from Bayesian Neural Network Posteriors with Symmetric Minibatch
+    Splitting Langevin Dynamics", https://arxiv.org/abs/2410.19780). `ReshuffledMinibatch` also
+    cancels the first-order term, but not the terms of odd order from the third on. Kernels whose
+    steps are not symmetric (`SGLD`, `SGHMC`) keep their order.
 
-    If B does not divide N, the rows that are left begin the next sweep. All rows are used equally
+    If B does not divide N, the remaining rows begin the next sweep. All rows are used equally
     often, but the blocks of a sweep average to U only approximately, and a part of the first-order
     term remains.
     """

@@ -1,4 +1,4 @@
-"""A linear map at O(d): scales, and a dense factor for a few directions."""
+"""A linear map of cost O(d): scales, and a dense factor for a few directions."""
 
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -18,9 +18,9 @@ from numpyro_sgmcmc.subspace import Subspace
 class Coupled(AbstractLinearMap):
     """S = diag(outer) (I + P (L - I) P') diag(inner).
 
-    P are orthonormal directions and L is a small dense matrix. Where a model has a few parameters
-    that all rows share and long plates of effects, these are coupled mostly through the means of
-    the effects: P contains the former and the latter.
+    The columns of P are orthonormal directions, and L is a small dense matrix. If a model has a few
+    parameters that all rows share and long plates of effects, the shared parameters are correlated
+    mostly with the means of the effects. P contains the shared parameters and these means.
 
     Args:
         outer: scales of positions, (d,).

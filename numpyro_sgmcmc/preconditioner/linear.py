@@ -100,9 +100,12 @@ def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int)
         if leaf.shape not in {(dimension,), (dimension, dimension)}:
             raise ValueError(
                 f"Expected {name} to fit the model's {dimension} unconstrained parameters;"
-                f" got an array of shape {leaf.shape}."
+                f" got an array of shape {leaf.shape}. Pass one scale for each parameter, shape"
+                f" ({dimension},), or a factor of shape ({dimension}, {dimension})."
             )
         if not np.all(np.isfinite(leaf)):
-            raise ValueError(f"Expected {name} to be finite; got non-finite entries.")
+            raise ValueError(f"Expected {name} to be finite; got NaN or infinity. Check it.")
         if leaf.ndim == 1 and not np.all(leaf > 0):
-            raise ValueError(f"Expected {name} to have positive scales; got {leaf}.")
+            raise ValueError(
+                f"Expected {name} to have positive scales; got {leaf}. Pass standard deviations."
+            )

@@ -36,17 +36,17 @@ class Squares(NamedTuple):
 class RMSProp(AbstractPreconditioner):
     """S = diag(G)^(1/2), G = w / (damping + sqrt(V / w)), V a running sum of squared gradients.
 
-    For Langevin dynamics (Li et al. 2016, "Preconditioned stochastic gradient Langevin dynamics for
-    deep neural networks"): dz = -G grad U dt + T div G dt + sqrt(2 T G) dW. With decay a, and g the
-    gradient estimate,
+    For Langevin dynamics (Li, Chen, Carlson and Carin 2016, "Preconditioned Stochastic Gradient
+    Langevin Dynamics for Deep Neural Networks", https://arxiv.org/abs/1512.07666): dz = -G grad U
+    dt + T div G dt + sqrt(2 T G) dW. With decay a, and g the gradient estimate,
 
         V <- a V + (1 - a) g^2,    W <- a W + (1 - a) 2 g diag(grad g),    w <- a w + (1 - a),
         T div G = T dG/dV W = -T W / (2 sqrt(V / w) (damping + sqrt(V / w))^2).
 
     All start at 0, so w = 1 - a^n after n gradients, and V / w is their mean square without the
     bias of the start. G increases with w to its full size over about 1 / (1 - a) transitions. The
-    first transition, before there is a gradient, does not move the walker. The next ones, at which
-    a mean of few squares may be small by chance, move it little. (With V = 0 and without w, the
+    first transition, before there is a gradient, does not move the walker. The next ones move it
+    little, because a mean of few squares may be small by chance. (With V = 0 and without w, the
     first steps would be the largest, with G = 1 / damping.) After that w is 1, so the stationary
     distribution does not depend on it.
 
@@ -63,8 +63,8 @@ class RMSProp(AbstractPreconditioner):
     A step costs one Hessian-vector product. h has the units of z squared times those of a gradient.
 
     Args:
-        decay: a in [0, 1).
-        damping: lambda > 0, in units of the gradient of U. G is at most 1 / damping.
+        decay: a in [0, 1); alpha in the paper.
+        damping: lambda > 0 in the paper, in units of the gradient of U. G is at most 1 / damping.
 
     Raises:
         TypeError: if an argument is not a number.
