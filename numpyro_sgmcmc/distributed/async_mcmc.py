@@ -142,7 +142,7 @@ class AsyncMCMC(AbstractSampler):
                 f" {type(kernel.options.minibatch).__name__}, which servers at different"
                 " transitions cannot share. Use UniformMinibatch()."
             )
-        self.num_chains, self._num_workers = num_servers, num_workers
+        self.num_chains = num_servers
         self._counts = Counts(
             num_warmup, num_samples, num_servers, max_staleness, share, steps_per_request or 1
         )

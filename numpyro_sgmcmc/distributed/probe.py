@@ -50,4 +50,5 @@ def probe_of(kernel: AbstractKernel, rng_key: jax.Array, args: tuple, kwargs: di
     settings = Settings(options, on_host(tuned), kinds_of((rng_key, scheme)))
     given = options.gradient
     both = given is None and options.step_size is None and bool(structure.plates)
-    return Probe(settings, request, 2 if both else getattr(given, "gradients_per_step", 1))
+    per_step = 1 if given is None else given.gradients_per_step
+    return Probe(settings, request, 2 if both else per_step)

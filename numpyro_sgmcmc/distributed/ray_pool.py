@@ -202,7 +202,7 @@ class RayPool(AbstractPool):
         calls = (*ended, *self._calls.values())
         left = [call.request for call in calls if call.worker == worker]
         self._calls = {r: call for r, call in self._calls.items() if call.worker != worker}
-        self._new = [one for one in self._new if getattr(one, "worker", None) != worker]
+        self._new = [one for one in self._new if one.worker != worker]
         self._ray.kill(self._actors[worker], no_restart=True)
         self._up.discard(worker)
         self._start(worker)

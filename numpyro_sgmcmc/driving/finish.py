@@ -1,5 +1,6 @@
 """The end of a run: what `MCMC` and the results see of it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -22,7 +23,7 @@ def leave_to_mcmc(mcmc: MCMC, state: Any, layout: Layout, grouped: Any, flat: An
     mcmc._set_collection_params()
 
 
-def read_back(keeper: DrawsOnDisk, plan: Plan, shapes: Any) -> tuple[Any, Any, Any]:
+def read_back(keeper: DrawsOnDisk, plan: Plan, shapes: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     """Return the draws of a folder, with and without the axis of chains, and those of the warm-up.
 
     They are read when they are asked for.

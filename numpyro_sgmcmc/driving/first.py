@@ -4,6 +4,7 @@ from copy import copy
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from numpyro.infer import MCMC
 from numpyro.util import is_prng_key
@@ -32,14 +33,12 @@ def first_states(
     if mcmc.post_warmup_state is not None:
         bind(mcmc, layout, keys, args, kwargs)
         return _continued(mcmc, layout, keys)
-    params = jax.tree.map(
-        lambda x: lax.convert_element_type(x, jax.numpy.result_type(x)), init_params
-    )
+    params = jax.tree.map(lambda x: lax.convert_element_type(x, jnp.result_type(x)), init_params)
     leaves = jax.tree.leaves(params)
-    if layout.chains > 1 and leaves and jax.numpy.shape(leaves[0])[:1] != (layout.chains,):
+    if layout.chains > 1 and leaves and jnp.shape(leaves[0])[:1] != (layout.chains,):
         raise ValueError(
             f"Expected `init_params` with a leading axis of {layout.chains} chains; got arrays of"
-            f" shape {jax.numpy.shape(leaves[0])}."
+            f" shape {jnp.shape(leaves[0])}."
         )
 
     def init(given: tuple[Any, Any]) -> Any:

@@ -85,7 +85,7 @@ def program_identity(function: Any, state: Any) -> str:
 
 
 def check_same(
-    old: Mapping[str, str], new: Mapping[str, str], folder: str, by_law: bool
+    old: Mapping[str, str], new: Mapping[str, str], folder: str, allows_other_bits: bool
 ) -> list[str]:
     """Return in words what differs and may; refuse the rest.
 
@@ -93,7 +93,7 @@ def check_same(
         old: what the folder's run is.
         new: what this run is.
         folder: the folder, for the message.
-        by_law: whether what changes only bits may differ.
+        allows_other_bits: whether differences are allowed that change only the bits of draws.
 
     Raises:
         ValueError: if something else differs; the message names it, with both values.
@@ -104,7 +104,7 @@ def check_same(
     has_other_bits = any(n.startswith(ONLY_BITS) and n != PROGRAM for n in differing)
     may = [n for n in differing if n.startswith(ONLY_BITS) and (n != PROGRAM or has_other_bits)]
     words = [f"{n}: {a} before, {b} now" for n, (a, b) in differing.items()]
-    refused = [n for n in differing if n not in may or not by_law]
+    refused = [n for n in differing if n not in may or not allows_other_bits]
     if not refused:
         return words
     remedy = "Give what the folder's run was given, or choose another `folder`."

@@ -77,7 +77,7 @@ def carry_out(work: Work, state: Any, done: int, bar: Bar) -> Stopped:
             if last is not None and (is_over or is_due or drawn == check):
                 last = _taken(work, last, bar, step_size_of(state) if bar.is_shown else "")
             if work.until is not None and drawn and (is_over or drawn == check):
-                draws = work.keeper.sampled(drawn, work.until.kept(_chains(work)))
+                draws = work.keeper.sampled(drawn, work.until.kept(work.program.chains))
                 reached = work.until.reached(draws, work.is_together)
                 precision, check = reached.sentence, next_check(drawn)
                 if reached.is_enough:
@@ -110,10 +110,6 @@ def _taken(work: Work, last: tuple[Step, Any], bar: Bar, words: str) -> None:
     if step.draws:
         work.keeper.add(step, draws)
     bar.move(step, draws, work.keeper, words)
-
-
-def _chains(work: Work) -> int:
-    return work.program.chains
 
 
 @final

@@ -24,6 +24,7 @@ from numpyro_sgmcmc.folder import (
 )
 
 
+@final
 @dataclass(frozen=True)
 class Fixed:
     """What all commits of a process share.

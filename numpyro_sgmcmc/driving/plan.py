@@ -80,10 +80,6 @@ class Plan:
                 return min(max(done, 0), segment.draws)
         return 0
 
-    def phase_after(self, iterations: int) -> Phase:
-        """Return the phase of the next iteration; iterations before the first draw are warm-up."""
-        return "sample" if iterations >= self._first_kept else "warmup"
-
     def step(self, done: int, most_iterations: int, most_draws: int) -> Step:
         """Return the next step of at most so many iterations and draws.
 
@@ -98,11 +94,6 @@ class Plan:
         draws = max(1, most_iterations // self.thinning)
         draws = min(draws, most_draws, segment.draws - place)
         return Step(segment.phase, draws * self.thinning, 0, place, draws)
-
-    @property
-    def _first_kept(self) -> int:
-        last = self.segments[-1]
-        return last.begin + last.skipped
 
 
 def plan_of(num_warmup: int, num_samples: int, thinning: int, collect_warmup: bool) -> Plan:

@@ -22,6 +22,7 @@ from numpyro_sgmcmc.driving.memory import DrawsInMemory
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk
 from numpyro_sgmcmc.driving.options import check_until, is_together, layout_of
 from numpyro_sgmcmc.driving.plan import plan_of
+from numpyro_sgmcmc.driving.program import Layout
 from numpyro_sgmcmc.driving.session import Asked, keeper_of, look_into, restored
 from numpyro_sgmcmc.driving.until import Until
 from numpyro_sgmcmc.folder import Lock, require_zarr
@@ -150,7 +151,7 @@ def _finish(
     stopped: Stopped,
     work: Work,
     shapes: Any,
-    layout: Any,
+    layout: Layout,
     seconds: float,
 ) -> None:
     plan, notes = work.plan, ()

@@ -39,7 +39,7 @@ class Asked(NamedTuple):
     Attributes:
         folder: the folder.
         every: seconds between two commits.
-        by_law: whether versions may differ.
+        allows_other_bits: whether versions and the machine may differ.
         identity: what the run is, without its program.
         kept: most draws of a chain that are kept in memory to judge the run by.
         began: when the run began, by `perf_counter`.
@@ -47,7 +47,7 @@ class Asked(NamedTuple):
 
     folder: Path
     every: float
-    by_law: bool
+    allows_other_bits: bool
     identity: dict[str, str]
     kept: int
     began: float
@@ -92,7 +92,7 @@ def look_into(asked: Asked, plan: Plan, num_samples: int) -> Found | None:
     found.check_files()
     commit, notes = found.commit, list(found.commit.notes)
     old = {name: value for name, value in commit.identity.items() if name != PROGRAM}
-    if changed := check_same(old, asked.identity, str(folder), asked.by_law):
+    if changed := check_same(old, asked.identity, str(folder), asked.allows_other_bits):
         notes.append(f"After {commit.draws['sample']:,} draws: {'; '.join(changed)}.")
     _check_samples(commit, plan, num_samples)
     if damages:
@@ -179,7 +179,7 @@ def keeper_of(
     else:
         layout, last = found.committed.layout, found.commit
         notes = list(found.notes)
-        changed = check_same(last.identity, identity, str(asked.folder), asked.by_law)
+        changed = check_same(last.identity, identity, str(asked.folder), asked.allows_other_bits)
         notes += [words for words in changed if words.startswith(PROGRAM)]
         last = replace(last, identity=identity, notes=notes, num_samples=mcmc.num_samples)
         rest = {phase: found.arrays[f"rest_{phase}"] for phase in last.draws}

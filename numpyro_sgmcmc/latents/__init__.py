@@ -3,13 +3,12 @@
 from numpyro_sgmcmc.latents.estimator import LatentTable
 from numpyro_sgmcmc.latents.gibbs import redrawn, redrawn_everywhere
 from numpyro_sgmcmc.latents.laplace import laplace_rows
-from numpyro_sgmcmc.latents.state import LatentState, first_state, is_latent
+from numpyro_sgmcmc.latents.state import LatentState, first_state
 
 __all__ = [
     "LatentState",
     "LatentTable",
     "first_state",
-    "is_latent",
     "laplace_rows",
     "redrawn",
     "redrawn_everywhere",

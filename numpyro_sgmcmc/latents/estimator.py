@@ -29,25 +29,25 @@ class LatentTable(AbstractGradient):
 
         grad V(z) + sum over all i of t_i + (N / B) sum over i in S of (grad u_i(z, a_i) - t_i).
 
-    It is unbiased for the gradient of U(., a) in z (the argument of SAGA), and its noise comes
-    from the distance that z has moved since the rows' last visits, not from the latents. With a
-    plain gradient, N^2 / B times the variance of a row's gradient over p(a_i | z, y_i) would be
-    part of the noise, and would limit the step size to the order of B / N.
+    It is unbiased for the gradient of U(., a) in z, by the same argument as for SAGA. Its noise
+    comes from the distance that z has moved since the rows' last visits, not from the latents. A
+    plain gradient would have additional noise, N^2 / B times the variance of a row's gradient over
+    p(a_i | z, y_i), which would limit the step size to the order of B / N.
 
     The rows of S are then moved at the same z: discrete latents by Gibbs steps or the user's own
     move (`redrawn`), continuous ones by corrected moves (`moved`). Their t_i become the gradients
-    at the new latents a'. A chain thus alternates steps of z given a with moves of a
-    given z, each of which leaves p(z, a | y) as it is but for the error of the step in z, which
-    vanishes with h as for any other model. The moves take place in the middle of the step's kick:
-    half of it is given with a and half with a', so that the estimate that is returned has
+    at the new latents a'. A chain thus alternates steps of z given a with moves of a given z. Both
+    leave p(z, a | y) invariant, except for the error of the step in z, which vanishes with h as for
+    any other model. The moves take place in the middle of the step's kick: half of the kick uses a
+    and half uses a'. The returned estimate therefore contains the additional term
 
         (1/2) sum over i in S of (grad u_i(z, a'_i) - grad u_i(z, a_i))
 
-    in addition. With a alone the force would be that of latents which belong to the point before,
-    an additional friction h (Lambda - M), where Lambda is the curvature given the latents and M the
-    marginal one: an error of first order, also for schemes of second order. An independent draw
-    takes about N / B transitions for each sweep that a Gibbs sampler, z given a and a given z,
-    would take.
+    With a alone the gradient would be that at latents of the previous point, which acts as an
+    additional friction h (Lambda - M), where Lambda is the curvature given the latents and M the
+    marginal one. This would be an error of first order, also for schemes of second order. An
+    independent draw takes about N / B transitions for each sweep that a Gibbs sampler, which
+    alternates z given a and a given z, would take.
 
     A step costs two gradients of B rows, in z and a together, and with discrete latents the
     densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v + 2)

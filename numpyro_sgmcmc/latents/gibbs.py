@@ -26,9 +26,9 @@ def redrawn(
 
         p(s_j = v | s_-j, a_i, z, y_i)  proportional to  exp(-u_i(z, a_i, s with s_j = v)),
 
-    one element after the other, for all rows together. That takes as many densities of a row as its
-    elements have values in all, less one for each element. Values whose density is not finite are
-    never drawn. The sites that the user's own move returns are moved by it instead.
+    one element after the other, for all rows together. For each element, the density of a row is
+    evaluated at every value but the current one. Values whose density is not finite are never
+    drawn. Sites that the user's own move returns are moved by that function only.
 
     Args:
         potential: the joint potential.

@@ -13,10 +13,12 @@ STEPS = 30
 """Most damped Newton steps of a row. One that is refused multiplies the damping by four."""
 
 ARRIVED = 1e-3
-"""Distance to the mode in standard deviations at which the search ends. Corrected moves follow."""
+"""Distance to the mode in standard deviations at which the search ends. Metropolis-Hastings moves
+follow."""
 
 ROUNDING = 10.0
-"""Rounding errors of u_i by which a step must be expected to reduce it, or the search ends."""
+"""The search ends if a step is expected to reduce u_i by less than this many of its rounding
+errors."""
 
 SMALLEST = 1e-3
 """Smallest curvature, as a share of the largest one of the row."""
@@ -58,9 +60,10 @@ def laplace_rows(
 ) -> RowMode:
     """Return the Laplace approximation of p(a_i | z, y_i) of all or some rows.
 
-    Discrete latents are given, (rows, m). The search begins at `start`, (rows, k). Levenberg and
-    Marquardt's damped Newton method minimises u_i(z, .) in so many steps at most. Where the
-    curvature is not positive its modulus takes its place, raised to a small share of the largest.
+    `discrete` holds the values of discrete latents, (rows, m). The search begins at `start`, (rows,
+    k). The damped Newton method of Levenberg and Marquardt minimises u_i(z, .) in at most `steps`
+    steps. Curvatures are replaced by their moduli, and those below a small share of the largest one
+    by that share.
     """
 
     def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> RowMode:

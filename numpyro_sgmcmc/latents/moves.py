@@ -59,8 +59,8 @@ def moved_together(
 ) -> tuple[Visited, jax.Array]:
     """Return the rows after a sweep over discrete latents and a move of continuous ones.
 
-    Also returns the acceptance probability of each row, (B,); for discrete latents alone the share
-    of its elements that changed. Each part leaves p(a_i | z, y_i) as it is.
+    Also returns the acceptance probability of each row, (B,), or, for rows with discrete latents
+    only, the share of elements that changed. Both parts leave p(a_i | z, y_i) invariant.
     """
     local = potential.structure.local
     if not local.discrete:
@@ -91,9 +91,8 @@ def moved(
         a* = a - (e^2 / 2) L L' grad u(a) + e L x,    x ~ N(0, I),
 
     which is accepted with the probability of Metropolis and Hastings (Roberts and Tweedie 1996).
-    This leaves p(a_i | z, y_i) as it is for every e and L. It asks for the row's own data only, so
-    that the factor N / B has no part in it. A proposal whose density or gradients are not finite is
-    refused.
+    This leaves p(a_i | z, y_i) invariant for every e and L. It uses the row's own data only, so the
+    factor N / B does not occur. A proposal whose density or gradients are not finite is rejected.
     """
     key_noise, key_accept = random.split(key)
     noise = random.normal(key_noise, before.latents.shape, before.latents.dtype)

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.model.local import JointPotential
+from numpyro_sgmcmc.model.local import JointPotential, Local
 
 SIGNATURE = "`move(rng_key, gibbs_sites, hmc_sites, rows)`"
 
@@ -45,7 +45,7 @@ def own_moved(
     return moved, frozenset(found)
 
 
-def _check_names(found: dict[str, Any], local: Any) -> None:
+def _check_names(found: dict[str, Any], local: Local) -> None:
     may = [site.name for site in local.discrete]
     for name in found:
         if name not in may:
@@ -58,8 +58,8 @@ def _check_names(found: dict[str, Any], local: Any) -> None:
         if site.support is None and site.name not in found:
             raise ValueError(
                 f"Expected `latent_move` to return values of the discrete site {site.name!r}, which"
-                " has no finite number of known values and so cannot be moved by Gibbs steps; got"
-                f" values of {sorted(found)}. Move it too, or cut it off with a `Categorical`."
+                " has no known, finite set of values and so cannot be moved by Gibbs steps; got"
+                f" values of {sorted(found)}. Move it too, or truncate it with a `Categorical`."
             )
 
 

@@ -1,6 +1,6 @@
-"""What a chain keeps of the latents of all rows."""
+"""The latents of all rows in the state of a chain."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -91,8 +91,3 @@ def row_gradients(
         discrete = potential.structure.local.some_discrete(len(values))
     inputs = values, jnp.arange(len(values)), discrete
     return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
-
-
-def is_latent(state: Any) -> bool:
-    """Return whether the state of a gradient estimator holds latents of rows."""
-    return isinstance(state, LatentState)

@@ -9,7 +9,8 @@ from numpyro_sgmcmc.model.fingerprint import (
     glimpse,
 )
 from numpyro_sgmcmc.model.observations import of_observations
-from numpyro_sgmcmc.model.structure import Structure, read_structure
+from numpyro_sgmcmc.model.reading import read_structure
+from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.model.whole_data import over_whole_data
 
 __all__ = [

@@ -69,7 +69,7 @@ def non_finite_arguments(args: tuple, kwargs: dict) -> list[str]:
 def _has_non_finite(leaf: Any) -> bool:
     if isinstance(leaf, Tracer) or not isinstance(leaf, jax.Array | np.ndarray):
         return False
-    if not jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating):
+    if not jnp.issubdtype(leaf.dtype, jnp.floating):
         return False
     return not bool(np.isfinite(np.asarray(leaf)).all())
 

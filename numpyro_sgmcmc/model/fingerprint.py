@@ -10,7 +10,7 @@ import numpy as np
 from jax.core import Tracer
 
 GLIMPSED = 32
-"""Entries of each array that a compiled program compares, at a cost that does not depend on N."""
+"""Number of entries of each array that a compiled program compares, at a cost independent of N."""
 
 _PRIME = 0x9E3779B1  # An odd multiplier near 2^32 / golden ratio, which spreads bits.
 

@@ -1,4 +1,4 @@
-"""What a draw says of observations: their log likelihoods and their expected values."""
+"""Log likelihoods and expected values of observations at a draw."""
 
 from typing import Any
 

@@ -104,7 +104,7 @@ def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int)
                 f" ({dimension},), or a factor of shape ({dimension}, {dimension})."
             )
         if not np.all(np.isfinite(leaf)):
-            raise ValueError(f"Expected {name} to be finite; got NaN or infinity. Check it.")
+            raise ValueError(f"Expected {name} to be finite; got NaN or infinity.")
         if leaf.ndim == 1 and not np.all(leaf > 0):
             raise ValueError(
                 f"Expected {name} to have positive scales; got {leaf}. Pass standard deviations."

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.latents import LatentState
+from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.model.local import split_statistics
 from numpyro_sgmcmc.running import Run
 
@@ -51,9 +52,10 @@ def moments(
     return arrays, dims, coords
 
 
-def rows_first(structure: Any, name: str) -> list[str | None]:
+def rows_first(structure: Structure, name: str) -> list[str | None]:
     """Return the names of the dimensions of a site's values with the plate's axis in front."""
     local = structure.local
+    assert local is not None
     (site,) = (site for site in (*local.sites, *local.discrete) if site.name == name)
     known = list(structure.dims.get(name, [])) or [None] * (len(site.shape) + 1)
     return [local.plate, *known[: site.axis], *known[site.axis + 1 :]]

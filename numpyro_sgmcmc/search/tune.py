@@ -35,7 +35,7 @@ class Search(NamedTuple):
             transitions, and seconds of sampling.
     """
 
-    kernel: Any
+    kernel: AbstractKernel
     step_size: float
     subsample_size: int | dict[str, int] | None
     arms: pd.DataFrame

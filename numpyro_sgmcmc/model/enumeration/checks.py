@@ -1,4 +1,4 @@
-"""What cannot be summed out rightly is refused, with a remedy."""
+"""Checks that discrete sites can be summed out; errors name the site and a remedy."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,7 +32,7 @@ def checked(
     args: tuple,
     kwargs: dict,
 ) -> Enumeration:
-    """Return the enumeration with its marginals and states, if the sum can be taken rightly.
+    """Return the enumeration with its marginals and states, if the sum over states is correct.
 
     Args:
         model: the model with the values of its continuous sites and its minibatch.
@@ -44,7 +44,7 @@ def checked(
         kwargs: its keyword arguments.
 
     Raises:
-        ValueError: if it cannot. The message names the sites and the remedy.
+        ValueError: if it is not. The message names the sites and the remedy.
     """
     if not enumeration.dims:
         return enumeration
@@ -134,7 +134,7 @@ def _check_factor(factor: Factor, enumeration: Enumeration, sources: frozenset[s
 
 
 def _check_plates(component: Component, plates: dict[str, Plate]) -> None:
-    """Refuse a log-sum-exp of estimated sums: its mean is not that of all rows."""
+    """Refuse a log-sum-exp of estimated sums, which is biased."""
     within = {factor.site: subsampled(factor.plates, plates) for factor in component.factors}
     for factor in component.factors:
         for name in factor.variables:

@@ -142,7 +142,7 @@ def _support(name: str, site: dict[str, Any]) -> np.ndarray:
     if not fn.has_enumerate_support:
         raise ValueError(
             f"Expected discrete latent sites with finitely many states; got the discrete site"
-            f" {name!r} ({kind}), whose support is not finite. Cut it off with a"
+            f" {name!r} ({kind}), whose support is not finite. Truncate it with a"
             " `Categorical` over the states that matter, or sum it out by hand, for example with"
             " a `NegativeBinomial` instead of a `Poisson` of a `Gamma`, or `numpyro.factor`; or"
             " keep it for all rows of the subsampled plate and give a `latent_move`."

@@ -13,8 +13,8 @@ TRIALS = 4
 def check_rows(potential: JointPotential, key: jax.Array) -> None:
     """Raise an error if rows depend on each other's latents, or shared sites on those of rows.
 
-    A minibatch could not be right then. Densities of pairs of rows are compared with the sum of the
-    densities of single rows, at random values.
+    Minibatches would be biased for such a model. The densities of pairs of rows are compared with
+    the sums of the densities of single rows, at random values.
 
     Raises:
         ValueError: if they differ by more than rounding, or shared sites depend on a row.

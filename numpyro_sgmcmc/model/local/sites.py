@@ -185,7 +185,7 @@ def local_of(
             raise ValueError(
                 f"Expected a known, finite number of values of each element of the discrete site"
                 f" {name!r}, which is moved by Gibbs steps; got {type(site['fn']).__name__}. Give"
-                " a move of your own, `latent_move`, or cut the values off with a `Categorical`."
+                " a move of your own, `latent_move`, or truncate them with a `Categorical`."
             )
         own = shape[:axis] + shape[axis + 1 :]
         dtype = str(jnp.result_type(site["value"]))
