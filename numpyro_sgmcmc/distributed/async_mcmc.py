@@ -37,28 +37,29 @@ from numpyro_sgmcmc.staleness import delay_of
 class AsyncMCMC(AbstractSampler):
     """Runs a kernel whose gradients are computed by workers in other processes (Chen et al. 2016).
 
-    Each server runs a chain. It sends its position to a worker, moves on with the gradients that
-    arrive from others, and uses the answer some transitions later: gradients are stale, as in
-    `StaleGradient`, whose docstring states the bias and the remedies. This pays off where one
-    gradient takes longer than a message, 1 ms or more.
+    Each server runs a chain. It sends its position to a worker, moves on with gradients that arrive
+    from other workers, and uses the answer some transitions later. Gradients are therefore stale,
+    as in `StaleGradient`, whose docstring states the bias and the remedies. This is faster than one
+    process if a gradient takes longer than a message, which takes about 1 ms.
 
-    A server takes transition s with the gradient of request s, in this order, with the minibatch of
-    key s. When a request is sent, the ages of its gradients are therefore known. They are equal to
-    the number of requests of the server that are on their way, num_workers / num_servers - 1 if all
-    answers take equally long, and at most `max_staleness`: a server whose next gradient is late
-    waits then. With `ages` the draws can be made again without workers:
-    `StaleGradient(kernel, lambda count: table[count])` with the ages of a server as the table
-    gives its draws, up to rounding, for `remedy` None or "curvature".
+    A server takes transition s with the gradient of request s, in this order, and with the
+    minibatch of key s. The ages of the gradients are therefore known when a request is sent: an age
+    is the number of the server's earlier requests that it has not used yet. With W workers for S
+    servers it is W / S - 1 if all answers take equally long. It is at most `max_staleness`; beyond
+    that a server waits for its next gradient. With `ages` the draws can be reproduced without
+    workers: `StaleGradient(kernel, lambda count: table[count])` with the ages of a server as the
+    table gives its draws, up to rounding, for `remedy` None or "curvature".
 
-    Servers run in this process. The warm-up's search for settings does too, before the workers
-    start to work; its iterations, `num_warmup`, use workers. With `remedy="friction"` each
-    transition has the friction that compensates the age of its own gradient.
+    Servers run in this process. So does the warm-up's search for settings, before the workers
+    start; the `num_warmup` iterations use workers. With `remedy="friction"` each transition has the
+    friction that compensates the age of its own gradient.
 
-    What goes wrong is counted in the attribute `notes` of the results. A worker that ends or does
-    not answer is replaced, and another one is asked with the same keys and position, so each
-    minibatch is used once. Answers that are late, of another version of the gradient estimator,
-    misshapen or not finite are refused; a gradient that is not finite twice is believed, and the
-    transition is refused as without workers. Every wait is bounded by `timeout`.
+    The attribute `notes` of the results counts failures. A worker that ends or does not answer is
+    replaced, and its request is sent to another worker with the same keys and position, so each
+    minibatch is used once. An answer is refused if it is late, if it comes from another version of
+    the gradient estimator, if its shape is wrong or if it is not finite. If a second answer is not
+    finite either, it is used, and the transition is rejected as it would be without workers. Every
+    wait is bounded by `timeout`.
 
     `to_inference_data`, `diagnose` and `report` work as with `MCMC`.
 
@@ -71,13 +72,14 @@ class AsyncMCMC(AbstractSampler):
         max_staleness: largest age of a gradient, in transitions.
         remedy: "friction", "curvature", or None for none; see `StaleGradient`.
         curvature: H of the remedy, as for `StaleGradient`.
-        steps_per_request: transitions whose gradients a worker computes at one position for one
-            message. More than 1 saves messages and makes gradients older, for which a chosen step
-            size is reduced. None measures a message and a gradient, and chooses as many as take as
-            long as a message, within `max_staleness`; with a folder it is 1.
-        folder: where draws and checkpoints go, as for `run`; needs the extra `runs`. The same call
-            resumes a killed run from the last commit; the draws to come have the same law, but
-            other ages. None holds the draws in memory.
+        steps_per_request: number of transitions whose gradients a worker computes at one position
+            for one message. More than 1 saves messages but makes gradients older, so a warm-up
+            chooses a smaller step size. None measures the times of a message and of a gradient, and
+            chooses the number of gradients that take as long as a message, within `max_staleness`;
+            with a folder it is 1.
+        folder: where draws and checkpoints are written, as for `run`; needs the extra `runs`. The
+            same call resumes a killed run from the last commit; later draws have the same
+            distribution, but other ages and values. None keeps the draws in memory.
         every: seconds between two commits.
         address: of a Ray cluster, such as "auto" or "ray://host:10001". None starts Ray on this
             machine, for this run.
@@ -125,8 +127,8 @@ class AsyncMCMC(AbstractSampler):
         if num_workers > num_servers * (max_staleness + 1):
             raise ValueError(
                 f"Expected at most {num_servers * (max_staleness + 1)} workers for {num_servers}"
-                f" servers with max_staleness={max_staleness}; got {num_workers}, of which the"
-                " others would be idle. Use fewer `num_workers`, or raise `max_staleness`."
+                f" servers with max_staleness={max_staleness}; got {num_workers}, some of which"
+                " would be idle. Use fewer `num_workers`, or raise `max_staleness`."
             )
         if steps_per_request is not None and share * steps_per_request > max_staleness + 1:
             raise ValueError(
@@ -170,12 +172,13 @@ class AsyncMCMC(AbstractSampler):
             args: arguments of the model.
             extra_fields: more fields of the state to collect.
             init_params: where chains start, as for `MCMC.run`.
-            kwargs: keyword arguments of the model, without those of these names.
+            kwargs: keyword arguments of the model. Their names must differ from those of the
+                arguments above.
 
         Raises:
             ImportError: if Ray is not installed.
-            RuntimeError: if workers cannot be had or kept, if the model fails on them, if a request
-                is lost, or if another process writes to the folder.
+            RuntimeError: if workers cannot be started or are lost repeatedly, if the model fails on
+                them, if a request is lost, or if another process writes to the folder.
             ValueError: if the folder holds another run.
             KeyboardInterrupt: if the run is interrupted before its first draw.
         """

@@ -80,8 +80,8 @@ class Ledger(NamedTuple):
     def received(self, request: Request, answer: Answer) -> tuple["Ledger", Refusal | None]:
         """Return the account after an answer to a request, and the reason if it is refused.
 
-        An answer that is not finite is believed if a second one says the same: the transition is
-        then refused, as it is without workers.
+        An answer that is not finite is accepted if a second one is not finite either: the
+        transition is then rejected, as it is without workers.
         """
         if not self.is_waiting_for(request):
             return self, "late"

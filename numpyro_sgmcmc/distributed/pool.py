@@ -60,7 +60,7 @@ class AbstractPool(ABC):
     @property
     @abstractmethod
     def is_busy(self) -> bool:
-        """Whether something is under way, or has happened, that `wait` will tell.
+        """Whether `wait` will return further events.
 
         False means that no worker computes or starts. What was submitted and not answered by then
         is lost.
@@ -71,5 +71,5 @@ class AbstractPool(ABC):
         """Return what has happened, after at most so many seconds; the list may be empty.
 
         Raises:
-            RuntimeError: if no worker is left and none can be had.
+            RuntimeError: if no worker is left and none can be started.
         """

@@ -32,7 +32,7 @@ CONFIGURED = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partition
 @final
 @dataclass(frozen=True)
 class RayOptions:
-    """How workers are had.
+    """How workers are started.
 
     Attributes:
         workers: their number.
@@ -64,7 +64,7 @@ class RayPool(AbstractPool):
     block. An actor that dies, or does not answer in time, is replaced.
 
     Args:
-        options: how workers are had.
+        options: how workers are started.
         model: the model, with NumPy arrays.
     """
 

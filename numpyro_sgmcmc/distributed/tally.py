@@ -1,4 +1,4 @@
-"""What went wrong in a run with workers, counted."""
+"""Counts of the failures of a run with workers."""
 
 from collections import Counter
 from typing import final

@@ -12,10 +12,11 @@ from numpyro_sgmcmc.driving.plan import Plan, Step
 from numpyro_sgmcmc.driving.until import worst
 
 BETWEEN = 5.0
-"""Least seconds between two looks at ESS and R-hat."""
+"""Least seconds between two computations of ESS and R-hat."""
 SHARE = 0.01
-"""The largest share of the time that these looks may take."""
+"""The largest share of the time that these computations may take."""
 LOOKED_AT = 1_024
+"""Most draws of a chain from which ESS and R-hat are computed."""
 LEAST = 100
 """Draws of a chain from which on ESS and R-hat are shown."""
 
@@ -38,7 +39,7 @@ class Bar:
         self.is_shown = is_shown
 
     def move(self, step: Step, draws: Any, keeper: AbstractKeeper, step_size: str) -> None:
-        """Show what a step brought."""
+        """Show the progress after a step."""
         if not self.is_shown:
             return
         diverging = draws.get("diverging") if step.draws and step.phase == "sample" else None

@@ -1,4 +1,4 @@
-"""The end of a run: what `MCMC` and the results see of it."""
+"""The end of a run: what it leaves to `MCMC` and to the results."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -54,7 +54,7 @@ def conclude(
     wall_time: float,
     notes: tuple[str, ...] = (),
 ) -> None:
-    """Attach the outcome to `MCMC`, and warn if the run is shorter than was asked.
+    """Attach the outcome to `MCMC`, and warn if the run is shorter than requested.
 
     Raises:
         KeyboardInterrupt: if the user interrupted the run before its first draw.

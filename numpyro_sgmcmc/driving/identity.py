@@ -1,4 +1,4 @@
-"""What a run is, by name: a folder is continued only by the run that began it."""
+"""The identity of a run, by name: a folder is continued only by the run that began it."""
 
 import ast
 import hashlib
@@ -24,7 +24,7 @@ from numpyro_sgmcmc.version import VERSION
 PROGRAM = "program"
 """The name of the computation of an iteration."""
 ONLY_BITS = ("versions.", "machine.", PROGRAM)
-"""What may change the bits of later draws, but not their distribution."""
+"""Entries that may change the bits of later draws, but not their distribution."""
 PACKAGES = ("numpyro", "jax", "jaxlib")
 
 
@@ -36,7 +36,7 @@ def run_identity(
     collect_warmup: bool,
     model: tuple[tuple, dict],
 ) -> dict[str, str]:
-    """Return what a run is, by name, apart from its program and its number of samples."""
+    """Return the identity of a run, by name, without its program and its number of samples."""
     kernel = mcmc.sampler
     function = getattr(kernel, "model", None) or getattr(kernel, "_model", None)
     found = {
@@ -73,8 +73,8 @@ def run_identity(
 def program_identity(function: Any, state: Any) -> str:
     """Return a checksum of the computation that `function` does with a state.
 
-    It covers what names cannot: helper functions and constants of the model, and the code of the
-    kernel.
+    It covers what the named entries do not: helper functions and constants of the model, and the
+    code of the kernel.
     """
     shaped = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), state)
     closed = jax.make_jaxpr(function)(shaped)
@@ -87,11 +87,11 @@ def program_identity(function: Any, state: Any) -> str:
 def check_same(
     old: Mapping[str, str], new: Mapping[str, str], folder: str, allows_other_bits: bool
 ) -> list[str]:
-    """Return in words what differs and may; refuse the rest.
+    """Return the differences that are allowed, in words; refuse others.
 
     Args:
-        old: what the folder's run is.
-        new: what this run is.
+        old: the identity of the folder's run.
+        new: the identity of this run.
         folder: the folder, for the message.
         allows_other_bits: whether differences are allowed that change only the bits of draws.
 
@@ -107,7 +107,7 @@ def check_same(
     refused = [n for n in differing if n not in may or not allows_other_bits]
     if not refused:
         return words
-    remedy = "Give what the folder's run was given, or choose another `folder`."
+    remedy = "Use the arguments of the folder's run, or choose another `folder`."
     if set(refused) <= set(may):
         remedy = (
             "The draws to come would have the same distribution, but not the same bits. Use what"

@@ -1,4 +1,4 @@
-"""Ctrl-C as a request that is granted between two calls of the compiled program."""
+"""Ctrl-C, handled between two calls of the compiled program."""
 
 import signal
 import threading
@@ -8,7 +8,7 @@ from typing import Any, final
 
 @final
 class Interrupt:
-    """Notes the first Ctrl-C while it is entered; the second raises `KeyboardInterrupt` at once.
+    """Records the first Ctrl-C inside its block; the second raises `KeyboardInterrupt` at once.
 
     Python delivers signals to the main thread. In other threads nothing is changed.
     """

@@ -14,7 +14,7 @@ def is_key(leaf: Any) -> bool:
 
 
 def owned(state: Any) -> Any:
-    """Return the state with leaves that share no memory, so that a program may take them over."""
+    """Return the state with leaves that share no memory, so that a program may reuse it."""
     return jax.tree.map(_copied, state)
 
 

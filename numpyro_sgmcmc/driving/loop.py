@@ -13,7 +13,7 @@ from numpyro_sgmcmc.driving.program import Program
 from numpyro_sgmcmc.driving.until import Until, next_check
 
 TARGET = 0.25
-"""Seconds of a call: Ctrl-C is answered, and the bar moves, after this time."""
+"""Seconds of a call. After this time Ctrl-C is handled, and the bar moves."""
 GROWTH = 8
 """The largest ratio of iterations between a call and the one before."""
 
@@ -61,9 +61,9 @@ class Stopped(NamedTuple):
 def carry_out(work: Work, state: Any, done: int, bar: Bar) -> Stopped:
     """Run the iterations that are left, from the state after `done` of them.
 
-    While the device computes, the host takes over the draws of the call before. When the state is
-    to be saved or draws are to be judged, the device waits, because a call takes over the memory of
-    the state.
+    While the device computes, the host keeps the draws of the previous call. If the state is to be
+    saved or the draws are to be checked, the device waits, because a call reuses the memory of the
+    state.
     """
     pace, last = _Pace(work.target), None
     # A run that is resumed at a check repeats it.

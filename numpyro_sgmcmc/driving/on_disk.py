@@ -90,8 +90,8 @@ class DrawsOnDisk(AbstractKeeper):
     def finish(self, state: Any, iterations: int, status: str, sentence: str) -> None:
         """Make the last commit, unless the folder says the same already.
 
-        Then a process may have been killed after it had made that commit, and before other readers
-        could find its draws: what they need is written again.
+        If it does, a process may have been killed after that commit and before the files for other
+        readers were written. They are written again.
         """
         said = self.last.iterations, self.last.status, self.last.sentence
         if said == (iterations, status, sentence):
@@ -100,7 +100,7 @@ class DrawsOnDisk(AbstractKeeper):
             self.commit(state, iterations, status, sentence)
 
     def told(self, error: OSError) -> OSError:
-        """Return an error of the disk with words on what the folder holds."""
+        """Return an error of the disk whose message says what the folder holds."""
         return OSError(
             error.errno,
             f"Expected to write to {str(self._fixed.folder)!r}; got: {error.strerror or error}. The"

@@ -31,10 +31,10 @@ def is_together(kernel: Any) -> bool:
 
 
 def check_until(until: Until | None, kernel: Any, draws: Any) -> None:
-    """Check that the condition can be judged by draws of these shapes.
+    """Check that the condition can be evaluated for draws of these shapes.
 
     Raises:
-        TypeError: if it is no condition.
+        TypeError: if it is not a condition.
         ValueError: if the draws have unequal weights, or a site is unknown.
     """
     if until is None:

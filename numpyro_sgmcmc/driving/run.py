@@ -47,45 +47,45 @@ def run(
 ) -> None:
     """Run an `MCMC` so that it can be watched, stopped, killed and resumed.
 
-    The draws are those of `mcmc.run`, to the bit, unless flags of XLA choose another code
-    generation, with which the bits of a loop may depend on the program around it. Afterwards
-    `mcmc.get_samples`, `get_extra_fields`, `print_summary` and `last_state`, and
-    `to_inference_data`, `diagnose` and `report`, work as after `mcmc.run`. Any kernel of NumPyro
-    can be run.
+    The draws equal those of `mcmc.run` to the bit. They may differ by rounding if flags of XLA
+    select another code generation, in which the bits of a loop depend on the program around it.
+    Afterwards `mcmc.get_samples`, `get_extra_fields`, `print_summary` and `last_state`, and
+    `to_inference_data`, `diagnose` and `report`, work as after `mcmc.run`. Any NumPyro kernel can
+    be run.
 
-    The iterations are computed by one compiled program, called a few times a second, with the
-    Python process in between: the progress bar moves, and Ctrl-C ends the run with the draws so
-    far, which are ready for use. A second run of the same `MCMC` compiles nothing.
+    The iterations are computed by one compiled program, which is called a few times a second.
+    Between two calls the progress bar moves, and Ctrl-C ends the run and keeps the draws so far. A
+    second run of the same `MCMC` compiles nothing.
 
-    With a `folder`, draws go there as they come, and memory does not grow with their number. The
-    folder's `draws.zarr` is a Zarr store in ArviZ's layout. Every `every` seconds the draws and the
-    state of the chains are committed. If the process is killed, the same call resumes the run from
-    the last commit, and the draws are those of a run that was never stopped, to the bit. A call
-    with more `num_samples` goes on from the end of a finished run. `open_run` reads the folder,
-    from any process, at any time.
+    With a `folder`, draws are written there during the run, and memory does not grow with their
+    number. The folder's `draws.zarr` is a Zarr store in ArviZ's layout. Every `every` seconds the
+    draws and the state of the chains are committed. If the process is killed, the same call resumes
+    the run from the last commit, and the draws are those of a run that was never stopped, to the
+    bit. A call with more `num_samples` goes on from the end of a finished run. `open_run` reads the
+    folder, from any process, at any time.
 
     Args:
         mcmc: NumPyro's `MCMC`, with any kernel. Its chains are "vectorized", "sequential" or
             "parallel".
         rng_key: the key, or one key for each chain, as for `mcmc.run`.
         args: arguments of the model.
-        folder: where draws and checkpoints go; needs `pip install 'numpyro-sgmcmc[runs]'`. None
-            holds the draws in memory, once.
-        every: seconds between two commits. What was drawn since the last one is drawn again after a
-            kill.
+        folder: where draws and checkpoints are written; needs `pip install 'numpyro-sgmcmc[runs]'`.
+            None keeps the draws in memory.
+        every: seconds between two commits. Draws after the last commit are computed again if the
+            process is killed.
         until: a condition at which the run ends before `num_samples`, such as
             `until(ess=400, r_hat=1.01)`.
         resume: "exact" refuses a folder if anything differs from the run that began it, such as
-            data, options or the version of JAX. "law" goes on where only versions or the machine
-            differ: the draws to come have the same distribution, but not the same bits. The results
-            say so.
+            data, options or the version of JAX. "law" continues if only versions or the machine
+            differ: later draws have the same distribution, but not the same bits. The attribute
+            `notes` of the results says so.
         collect_warmup: whether to keep draws of the warm-up too, for the groups `warmup_posterior`
             and `warmup_sample_stats`.
         progress_bar: whether to show a progress bar. None is what `mcmc` was given.
         extra_fields: more fields of the state to collect, as for `mcmc.run`.
         init_params: where chains start, as for `mcmc.run`.
-        kwargs: keyword arguments of the model. Those with the names of the arguments above cannot
-            be given.
+        kwargs: keyword arguments of the model. Their names must differ from those of the arguments
+            above.
 
     Raises:
         TypeError: if an argument has the wrong type, or `chain_method` is a transformation.

@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
     @property
     def commit(self) -> Commit:
-        """The newest commit that is whole."""
+        """The newest intact commit."""
         return self.committed.commit
 
 
@@ -76,8 +76,8 @@ def look_into(asked: Asked, plan: Plan, num_samples: int) -> Found | None:
     """Return what a locked folder holds of this run; None if the run is new.
 
     Raises:
-        ValueError: if it holds something else, another run, or more than is asked for.
-        RuntimeError: if no commit, or a file of draws, is whole.
+        ValueError: if it holds other files, another run, or more draws than are asked for.
+        RuntimeError: if no commit is intact, or a file of draws is damaged.
     """
     folder = asked.folder
     if foreign := is_foreign(folder):
@@ -116,7 +116,7 @@ def _check_samples(commit: Commit, plan: Plan, num_samples: int) -> None:
         rest = commit.num_samples % thinning
         raise ValueError(
             f"Expected `num_samples` that leave the remainder {rest} by `thinning`={thinning}, as"
-            f" in the folder's run; got {num_samples:,}. Otherwise its draws were other ones. Use"
+            f" in the folder's run; got {num_samples:,}, which would give other draws. Use"
             f" {num_samples - (num_samples - rest) % thinning:,}."
         )
 

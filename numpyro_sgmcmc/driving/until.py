@@ -84,22 +84,22 @@ def until(
     """Return a condition at which `run` ends before `num_samples`.
 
     All conditions that are given must hold. They are checked at 100 draws of each chain, and each
-    time that the number of draws has grown by a tenth. A run that is stopped by its own draws ends
-    a little early on average: the conditions are met by chance at one of the checks. Ask for more
-    than you need.
+    time that the number of draws has grown by a tenth. A run that is stopped by a condition on its
+    own draws ends slightly early on average, because the condition may be met by chance at one of
+    the checks. Use stricter bounds than you need.
 
-    The ESS is at least that of at most some thousand evenly spaced draws. Of a site with more than
-    256 entries, 256 evenly spaced ones are looked at.
+    The ESS is computed from at most a few thousand evenly spaced draws, which gives a lower bound.
+    Of a site with more than 256 entries, 256 evenly spaced entries are checked.
 
     Args:
         ess: smallest effective sample size (ArviZ's bulk ESS) over all sites.
         r_hat: largest rank-normalised split R-hat over all sites.
-        mcse: largest Monte Carlo standard error of the mean, by site, such as {"beta": 0.01}. A
-            deterministic site makes any quantity of the model a site.
+        mcse: largest Monte Carlo standard error of the mean, by site, such as {"beta": 0.01}. Use a
+            deterministic site for any other quantity.
 
     Raises:
         TypeError: if a bound is not a number, or `mcse` is not a mapping.
-        ValueError: if there is no condition, or a bound cannot be met.
+        ValueError: if there is no condition, or a bound is not positive, or `r_hat` is not above 1.
     """
     if ess is None and r_hat is None and not mcse:
         raise ValueError("Expected a condition; got none. Use until(ess=400, r_hat=1.01).")

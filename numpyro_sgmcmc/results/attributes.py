@@ -18,7 +18,7 @@ PACKAGES = ("numpyro", "jax", "jaxlib", "optax", "numpy", "xarray")
 
 
 def run_attributes(run: Run) -> dict[str, Any]:
-    """Return what it takes to run the same again: numbers and words that files can hold."""
+    """Return what is needed to repeat the run, as numbers and strings that files can store."""
     kernel, options = run.kernel, run.options
     plates = run.structure.plates.items()
     settings = run.settings | {"chain_method": _name_of(run.settings["chain_method"])}

@@ -17,17 +17,17 @@ def class_probabilities(
 ) -> xr.DataArray:
     """Return the posterior probability of each state of a discrete latent site.
 
-    For a site z it is the mean over the draws θ of p(z | θ, data), which is exact for each draw:
-    all discrete sites are summed out but z. The draws have the weights of `expectation`. For
-    Richardson-Romberg they are those of the finest walker, because an extrapolated probability
+    For a site z it is the mean over the draws θ of p(z | θ, data), which is computed exactly for
+    each draw by a sum over all other discrete sites. The draws have the weights of `expectation`.
+    For Richardson-Romberg they are those of the finest walker, because an extrapolated probability
     can be negative.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package.
         site: name of the discrete site; it can be omitted if the model has only one.
-        rows: how many rows of the longest subsampled plate (drawn at random, and the same ones each
-            time), or which; all rows by default.
-        draws: how many draws of each chain, evenly spaced; all draws by default.
+        rows: a number of rows of the longest subsampled plate, which are drawn at random with a
+            fixed seed, or their indices. None is all rows.
+        draws: number of draws of each chain, evenly spaced. None is all draws.
 
     Returns:
         An array with the site's plates as dimensions, and the dimension `state` last, whose
@@ -35,8 +35,8 @@ def class_probabilities(
 
     Raises:
         TypeError: if `mcmc` did not run a kernel of this package.
-        ValueError: if it has not run yet, the model has no such site, or rows or draws are asked
-            for that there are not.
+        ValueError: if it has not run yet, if the model has no such site, or if `rows` or `draws`
+            exceed those of the run.
     """
     run = run_of(mcmc)
     structure = run.structure
@@ -67,7 +67,10 @@ def _chosen_site(structure: Structure, site: str | None) -> str:
             " rows. Their probabilities are in the group `latents` of `to_inference_data`."
         )
     if not known:
-        raise ValueError("Expected a model with a discrete latent site; got one without.")
+        raise ValueError(
+            "Expected a model with a discrete latent site; got one without. Use"
+            " `mcmc.get_samples()` for continuous sites."
+        )
     raise ValueError(
         f"Expected `site` to be a discrete latent site of the model; got {site!r}. Choose one of"
         f" {known}."

@@ -52,43 +52,44 @@ def to_inference_data(
     A model with latents of rows has `latents`: the mean of each row's latents over its visits by
     each chain, their standard deviation (`..._sd`), `visits`, and the `acceptance` of their moves.
 
-    With the verdict comes `gradient_noise`, by direction. `to_netcdf` and `to_zarr` keep all of it
-    (ArviZ 0.x writes Zarr 3 with `data.to_datatree().to_zarr(path)`). The attributes say how the
-    run was made:
+    The verdict adds the group `gradient_noise`, by direction. `to_netcdf` and `to_zarr` save all
+    groups (ArviZ 0.x writes Zarr 3 with `data.to_datatree().to_zarr(path)`). The attributes
+    describe how the run was made:
 
     - `key` holds the chains' keys, `key_implementation` names their kind. With
       `jax.random.wrap_key_data(jnp.asarray(key, jnp.uint32).reshape(num_chains, -1), impl=...)`
       (its first element for one chain), and the same arguments, `mcmc.run` makes the same draws.
     - `continued_key`, where a run went on with another key (`mcmc.warmup`, then `mcmc.run`) after
       `continued_at` iterations. Of several such keys it is the last; `times_continued` counts them.
-    - `wall_time`, in seconds, is what passed from the call of the kernel's `init` (in `mcmc.run` or
-      `mcmc.warmup`) until this function had the results: compilation is in it, and idle time.
+    - `wall_time` is the time in seconds from the call of the kernel's `init` (in `mcmc.run` or
+      `mcmc.warmup`) until this function had the results. It includes compilation and idle time.
+      After `run` it is the time that `run` took.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
-        log_likelihood: add log p(row | draw) of every row, as `arviz.loo` wants it. That knows of
-            no weights: after decreasing steps it wants `thin_by_weight(data)`. Discrete latent
-            sites are summed out; observed sites that share one have a joint density, "x+y". With
-            latents of rows it is conditional on a row's own latents, which are drawn for it as by
+        log_likelihood: add log p(row | draw) of every row, for `arviz.loo`. That function ignores
+            weights: after decreasing steps pass it `thin_by_weight(data)`. Discrete latent sites
+            are summed out; observed sites that share one have a joint density, "x+y". With latents
+            of rows it is conditional on a row's own latents, which are drawn as by
             `local_posterior`; `arviz.loo` is unreliable then, as it is with NUTS.
         posterior_predictive: add one simulated data set for each draw, of the same rows: latents
             of rows are those of `local_posterior`.
-        rows: of these two groups, for data too large for all: how many rows of the longest
-            subsampled plate (drawn at random, and the same ones each time), or which.
-        draws: of these two groups: how many of each chain, evenly spaced.
-        verdict: put the verdict of `diagnose` into the attributes, and warn where it is bad; a few
-            seconds.
+        rows: rows of these two groups: a number of rows of the longest subsampled plate, which are
+            drawn at random with a fixed seed, or their indices. None is all rows.
+        draws: number of draws of each chain in these two groups, evenly spaced. None is all draws.
+        verdict: whether to add the verdict of `diagnose` to the attributes, and to warn if the run
+            is not calibrated. It takes a few seconds.
         coords: labels by dimension. Dimensions that come from plates bear the plates' names, and
             others those that the model gives: `sample(..., infer={"event_dims": ["feature"]})`.
         dims: names of dimensions by variable, instead of the model's. Slashes in names, such as
             those of modules, become dots.
-        attributes: more of them, such as {"data": "2026-11, cleaned"}; they go before those of the
-            same name.
+        attributes: further attributes, such as {"data": "2026-11, cleaned"}. They replace those of
+            the same name.
 
     Raises:
         TypeError: if `mcmc` did not run a kernel of this package.
-        ValueError: if it has not run yet, a result would be too large, rows or draws are asked
-            for that there are not, or `dims` and `coords` do not fit.
+        ValueError: if it has not run yet, if a result would be too large, if `rows` or `draws`
+            exceed those of the run, or if `dims` and `coords` do not fit.
     """
     run = run_of(mcmc)
     structure, args, kwargs = run.structure, run.target.args, run.target.kwargs
@@ -135,7 +136,7 @@ def to_inference_data(
 
 
 def warn_about_verdict(data: Any) -> None:
-    """Warn once where the verdict that travels with the data is bad, or iterations diverged."""
+    """Warn if the verdict in the data's attributes is bad, or if iterations diverged."""
     attributes = attributes_of(data)
     if not attributes.get("calibrated", True):
         warn_user(attributes["verdict"])
@@ -143,9 +144,9 @@ def warn_about_verdict(data: Any) -> None:
     diverging = np.asarray(data["sample_stats"]["diverging"])
     if count := int(diverging.sum()):
         warn_user(
-            f"{count} of {diverging.size} kept iterations diverged: a step would have left the"
-            " finite numbers, and the chain stayed where it was. The draws from then on are no"
-            " sample of the posterior. The step size is most likely too large: lower it, or use"
+            f"{count} of {diverging.size} kept iterations diverged: a step had a value that is not"
+            " finite, and the chain stayed where it was. The draws from then on are no sample of"
+            " the posterior. The step size is most likely too large: reduce it, or use"
             " step_size=None."
         )
 

@@ -17,14 +17,15 @@ def diagnose(
 ) -> Diagnosis:
     """Return whether a run is calibrated, and what to change if it is not.
 
-    Costs a few seconds: gradients of the whole data at up to 100,000 draws, fewer for more
-    than 200 rows, and from 10,000 rows on of that many rows at 2,000 draws.
+    This takes a few seconds. It evaluates gradients of the whole data at up to 100,000 draws, at
+    fewer if the data have more than 200 rows. From 10,000 rows on it uses 10,000 rows at 2,000
+    draws.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package, or an `AsyncMCMC`.
-        functions: what the draws are used for, by name, for `Diagnosis.predictions`: functions of a
-            draw, a dictionary of its sites, that return an array of any shape. They are traced by
-            JAX. By default log likelihoods and fitted values of some observations.
+        functions: quantities for which the draws are used, by name, for `Diagnosis.predictions`:
+            functions of a draw, a dict of its sites, that return an array of any shape. They are
+            traced by JAX. None is log likelihoods and fitted values of some observations.
 
     Raises:
         TypeError: if `mcmc` did not run a kernel of this package.

@@ -29,19 +29,19 @@ class Estimate(NamedTuple):
 def expectation(data: Any, fn: Callable[[dict[str, np.ndarray]], Any]) -> Estimate:
     """Estimate the posterior expectation of a function as the kernel's paper defines it.
 
-    With weights w_l (sample_stats `weight`, the time a draw stands for) it is
-    sum_l w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (Chen, Ding and Carin
-    2015, https://arxiv.org/abs/1610.06665, theorem 5) and the plain mean for a constant step size.
-    For Richardson-Romberg (Durmus et al. 2016, equation 6) f_l is a combination of the walkers'
-    values, f(fine, halfway) + f(fine) - f(coarse) with gradient noise; `RichardsonRomberg` lists
-    the coefficients.
+    With weights w_l (sample_stats `weight`, the simulated time that a draw represents) it is sum_l
+    w_l f_l / sum_l w_l: weighted by step size for decreasing schedules (Chen, Ding and Carin 2015,
+    https://arxiv.org/abs/1610.06665, theorem 5) and the plain mean for a constant step size. For
+    Richardson-Romberg (Durmus et al. 2016, equation 6) f_l is a combination of the walkers' values,
+    f(fine, halfway) + f(fine) - f(coarse) with gradient noise; `RichardsonRomberg` lists the
+    coefficients.
 
     The standard error comes from batch means over about sqrt(draws) consecutive draws of each
-    chain: it includes autocorrelation shorter than that, not the kernel's bias.
+    chain. It accounts for autocorrelation over shorter lags, but not for the kernel's bias.
 
     Args:
-        data: what `to_inference_data` returned (saved and loaded, too).
-        fn: from a dict of the constrained sites of one draw to an array.
+        data: result of `to_inference_data`, also after saving and loading.
+        fn: function of one draw, a dict of its constrained sites, that returns an array.
 
     Raises:
         ValueError: if there are fewer than 4 draws, too few for a standard error.
@@ -81,7 +81,7 @@ def is_extrapolated(data: Any) -> bool:
 
 
 def coefficients(data: Any) -> dict[str, float]:
-    """Return what each posterior group counts in an estimate.
+    """Return the coefficient of each posterior group in an estimate.
 
     The coefficients are those that the run's kernel chose, an attribute of the data (see
     `RichardsonRomberg`). Data without it are of runs whose coefficients cancelled h and h^2. The
@@ -100,7 +100,7 @@ def coefficients(data: Any) -> dict[str, float]:
 
 
 def extrapolated(data: Any, values_of: Callable[[str], Any]) -> Any:
-    """Return the combination of the walkers' values, by group, that the run stands for."""
+    """Return the extrapolated combination of the walkers' values, by group."""
     return sum(factor * values_of(group) for group, factor in coefficients(data).items())
 
 

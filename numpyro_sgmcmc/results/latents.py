@@ -22,12 +22,13 @@ def moments(
 ) -> tuple[dict[str, np.ndarray], dict[str, list[str | None]], dict[str, Any]]:
     """Return means and standard deviations of each chain by site, names of dimensions, coordinates.
 
-    For a binary site it is the probability of 1, for another discrete site with finitely many known
-    values those of all values, along a dimension whose coordinates are the values.
+    The mean of a binary site is the probability of 1. Another discrete site with a known, finite
+    set of values has the probabilities of all values, along a dimension whose coordinates are the
+    values.
 
-    They are over the visits of a row after the warm-up, all of the same weight also if step sizes
-    decrease. A mean is NaN for a row without a visit, a standard deviation also for one with a
-    single visit.
+    Moments are over the visits of a row after the warm-up, with equal weights even if step sizes
+    decrease. A mean is NaN for a row without visits, and a standard deviation for a row with fewer
+    than two.
     """
     structure = run.structure
     local, state = structure.local, latents_of(run)

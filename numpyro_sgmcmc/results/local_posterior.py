@@ -18,16 +18,17 @@ def local_posterior(mcmc: MCMC, rows: Any, *, draws: int | None = 200) -> xr.Dat
 
     A run keeps means and standard deviations of the latents of rows, not their draws (the group
     `latents` of `to_inference_data`). Here the latents of a row are drawn given the shared
-    parameters of each draw: from their Laplace approximation, followed by 20 moves of Metropolis
-    and Hastings, which take out its error. Discrete latents are moved by as many sweeps from one
-    draw to the one before, beginning with the latents that the chain ended with. Together with the
-    draws of the shared parameters they are draws of their joint posterior.
+    parameters of each draw: from their Laplace approximation, followed by 20 Metropolis-Hastings
+    moves, which remove its error. Discrete latents are moved by 20 sweeps between neighbouring
+    draws, from the last draw backwards, beginning with the latents with which the chain ended.
+    Together with the draws of the shared parameters they are draws of their joint posterior.
 
     Args:
         mcmc: a NumPyro `MCMC` that has run a kernel of this package on a model with latents in a
             subsampled plate.
-        rows: how many rows of the plate (drawn at random, and the same ones each time), or which.
-        draws: how many draws of each chain, evenly spaced; None is all.
+        rows: a number of rows of the plate, which are drawn at random with a fixed seed, or their
+            indices. None is all rows.
+        draws: number of draws of each chain, evenly spaced. None is all draws.
 
     Returns:
         The sites of the rows, with dimensions chain, draw, the plate, and their own. The
@@ -35,8 +36,8 @@ def local_posterior(mcmc: MCMC, rows: Any, *, draws: int | None = 200) -> xr.Dat
 
     Raises:
         TypeError: if `mcmc` did not run a kernel of this package, or a number is not an integer.
-        ValueError: if it has not run yet, the model has no latents of rows, or rows or draws are
-            asked for that there are not.
+        ValueError: if it has not run yet, if the model has no latents of rows, or if `rows` exceeds
+            those of the plate.
     """
     run = run_of(mcmc)
     structure = run.structure

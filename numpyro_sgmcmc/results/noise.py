@@ -10,15 +10,15 @@ from numpyro_sgmcmc.verdict import Diagnosis
 
 
 def noise_by_direction(run: Run, found: Diagnosis) -> dict[str, np.ndarray]:
-    """Return the noise by direction, the noisiest first; nothing where there is none to measure.
+    """Return the noise by direction, the noisiest first; nothing if there is no noise to measure.
 
-    Directions are eigenvectors of the noise's covariance V in the preconditioner's coordinates,
-    above 500 dimensions those coordinates themselves. The verdict has measured it.
+    Directions are eigenvectors of the noise's covariance V in the preconditioner's coordinates, and
+    above 500 dimensions those coordinates themselves. V is that of the verdict.
 
     Returns:
         `noise_variance`, the eigenvalues of V; `noise_share`, the variance that they add to a step
-        over that of its increment; `noise_corrected`, the share that a noise correction takes out
-        there. Of the finest walker where there are several.
+        over that of its increment; `noise_corrected`, the share that a noise correction removes
+        there. If there are several walkers, they are those of the finest one.
     """
     noise: Any = found.noise_covariance
     if noise is None or not run.options.scheme(run.tuned).is_independent:

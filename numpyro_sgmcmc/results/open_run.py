@@ -12,17 +12,17 @@ from numpyro_sgmcmc.results.groups import assemble
 def open_run(folder: str | os.PathLike) -> Any:
     """Return what a folder of `run` holds, as ArviZ's `InferenceData` (0.x) or `DataTree` (1.x).
 
-    It can be called in any process and at any time, also while the run goes on. It returns the
-    draws of the latest commit, and compares every file with the checksum that was written with it.
-    The model is not needed.
+    It can be called from any process and at any time, also during the run. It returns the draws of
+    the latest commit, and compares every file with the checksum that was written with it. The model
+    is not needed.
 
     Groups: `posterior` (constrained draws), `sample_stats`, and `warmup_posterior` and
     `warmup_sample_stats` if they were collected. Fields of the state that hold values by site, such
     as those of the walkers of Richardson-Romberg, are groups of their own, unconstrained. The
-    attributes say what the run is, and how it ended: `stopped` is "running", "complete",
-    "interrupted" or "precise". To have the verdict, predictions and the constrained draws of all
-    walkers too, call `run` with the arguments of the run, which computes nothing if it is complete,
-    and then `to_inference_data`.
+    attributes describe the run and how it ended: `stopped` is "running", "complete", "interrupted"
+    or "precise". For the verdict, predictions and the constrained draws of all walkers, call `run`
+    with the arguments of the run and then `to_inference_data`. If the run is complete, `run`
+    computes no draws.
 
     Args:
         folder: the folder that `run` was given.

@@ -17,16 +17,16 @@ def quantile(
     """Estimate posterior quantiles of a function, as `expectation` estimates its mean.
 
     The distribution function at x is `expectation` of 1{f <= x}: weighted by step size, and
-    extrapolated for Richardson-Romberg. With few draws an extrapolated distribution function need
-    not increase; its values are sorted before it is inverted, which never makes its error larger
+    extrapolated for Richardson-Romberg. With few draws an extrapolated distribution function may
+    decrease in places. Its values are sorted before it is inverted, which never increases its error
     (Chernozhukov, Fernández-Val and Galichon 2010, https://doi.org/10.3982/ECTA7880).
 
-    The standard error s of the distribution function at the quantile, by batch means, is carried
-    over: half the distance of the quantiles at p - s and p + s.
+    With s the standard error of the distribution function at the quantile, by batch means, the
+    standard error of the quantile is half the distance between the quantiles at p - s and p + s.
 
     Args:
-        data: what `to_inference_data` returned (saved and loaded, too).
-        fn: from a dict of the constrained sites of one draw to an array.
+        data: result of `to_inference_data`, also after saving and loading.
+        fn: function of one draw, a dict of its constrained sites, that returns an array.
         probabilities: one or several, in (0, 1).
 
     Returns:
@@ -60,9 +60,9 @@ def interval(
     """Estimate the equal-tailed interval that holds a function with a probability.
 
     Args:
-        data: what `to_inference_data` returned (saved and loaded, too).
-        fn: from a dict of the constrained sites of one draw to an array.
-        probability: of the interval, in (0, 1).
+        data: result of `to_inference_data`, also after saving and loading.
+        fn: function of one draw, a dict of its constrained sites, that returns an array.
+        probability: probability of the interval, in (0, 1).
 
     Returns:
         Lower and upper end along the first axis.
@@ -101,7 +101,8 @@ def distribution_of(
 ) -> Distribution:
     """Return the distribution of draws (walker, chain, draw).
 
-    Factors say what each walker counts, 1 in all, and weights (chain, draw) what each draw does.
+    The factors are the walkers' coefficients, which sum to 1; the weights of draws are (chain,
+    draw).
     """
     mass = np.asarray(factors, np.float64)[:, None, None] * (weights / weights.sum())
     order = np.argsort(walkers, axis=None, kind="stable")

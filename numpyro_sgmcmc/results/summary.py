@@ -1,4 +1,4 @@
-"""ArviZ's summary table, made of the estimates that the kernel's paper defines."""
+"""ArviZ's summary table of weighted or extrapolated estimates."""
 
 from collections.abc import Callable
 from itertools import product
@@ -15,21 +15,21 @@ from numpyro_sgmcmc.results.quantile import column_quantiles, distribution_of
 
 
 def summary(data: Any, **options: Any) -> Any:
-    """Return ArviZ's table; estimates and intervals are weighted or extrapolated as they should be.
+    """Return ArviZ's summary table, with estimates that are weighted or extrapolated.
 
-    Where all draws weigh the same the table is ArviZ's. With decreasing steps or
-    Richardson-Romberg mean, sd, median, mad, intervals and their standard errors are of the
-    distribution that `expectation` and `quantile` stand for; effective sample sizes and R-hat
-    describe the (fine) chain itself.
+    If all draws have equal weights, the table is ArviZ's. With decreasing steps or
+    Richardson-Romberg, mean, sd, median, mad, intervals and their standard errors are those of the
+    weighted or extrapolated distribution, as in `expectation` and `quantile`. Effective sample
+    sizes and R-hat describe the (fine) chain itself.
 
     Args:
-        data: what `to_inference_data` returned.
+        data: result of `to_inference_data`.
         **options: of `arviz.summary`, such as `var_names` or `fmt="xarray"`. Numbers are not
             rounded unless `round_to` says to how many decimals.
 
     Raises:
-        ValueError: if there are fewer than 4 draws, or `stat_funcs` are asked for of draws that
-            do not weigh the same.
+        ValueError: if there are fewer than 4 draws, or if `stat_funcs` are given and draws have
+            unequal weights.
     """
     warn_about_verdict(data)
     return table_of(data, **options)
@@ -44,8 +44,8 @@ def table_of(data: Any, **options: Any) -> Any:
         return _quietly(az.summary, data, **arguments)
     if options.get("stat_funcs") is not None:
         raise ValueError(
-            "Expected no `stat_funcs` for draws that do not weigh the same; got some, which know of"
-            " no weights. Use expectation(data, fn) or quantile(data, fn, p)."
+            "Expected no `stat_funcs` for draws of unequal weights, which these functions ignore;"
+            " got some. Use expectation(data, fn) or quantile(data, fn, p)."
         )
     fmt = arguments.pop("fmt", "wide")
     round_to = arguments.pop("round_to")

@@ -1,4 +1,4 @@
-"""Draws that weigh the same, for what knows of no weights."""
+"""Draws of equal weight, for functions that ignore weights."""
 
 from typing import Any
 
@@ -11,19 +11,20 @@ from numpyro_sgmcmc.results.groups import from_datasets, group_names
 
 
 def thin_by_weight(data: Any, num_draws: int | None = None) -> Any:
-    """Return draws that are evenly spaced in simulated time, and so weigh the same.
+    """Return draws that are evenly spaced in simulated time, and so have equal weights.
 
     Each chain is cut into `num_draws` stretches of equal weight and the draw in the middle of each
-    is kept, in every group that has draws. Plain averages over what is left estimate what weighted
-    averages over all do, so that any plot or table of ArviZ's is of the right distribution. With a
-    constant step size and `num_draws` left out nothing changes.
+    is kept, in every group that has draws. Plain averages over these draws estimate the same
+    expectations as weighted averages over all draws, so that any plot or table of ArviZ shows the
+    right distribution. With a constant step size and without `num_draws` all draws are kept.
 
     A Richardson-Romberg run is thinned walker by walker: no draws of equal weight have the
     distribution that is extrapolated, and `posterior` keeps the bias of the fine walker.
 
     Args:
-        data: what `to_inference_data` returned.
-        num_draws: for each chain; by default as many as can be had without taking one twice.
+        data: result of `to_inference_data`.
+        num_draws: number of draws of each chain. None is the largest number for which no draw is
+            taken twice.
 
     Raises:
         TypeError: if `num_draws` is not an integer.

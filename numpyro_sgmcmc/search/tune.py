@@ -64,10 +64,10 @@ def tune(
     step size. It does not detect modes that no arm has visited.
 
     There are two differences from MAMBA. The gradients for the score come from two fresh
-    minibatches at each draw, so that their noise does not favour large minibatches. And each
-    coordinate is divided by its standard deviation (the median over the arms). The first half of
-    the first round is burn-in. Scoring uses about half as many rows as the chains. The budget does
-    not include scoring and compilation.
+    minibatches at each draw, so that their noise does not favour large minibatches. Each coordinate
+    is divided by its standard deviation (the median over the arms). The first half of the first
+    round is burn-in. Scoring uses about half as many rows as the chains. The budget does not
+    include scoring and compilation.
 
     No warm-up takes place: options that the kernel leaves open are not adapted. An iteration is one
     transition unless the kernel has a `num_steps`, also for the kernel that is returned.
@@ -85,7 +85,8 @@ def tune(
         step_sizes: step sizes h to choose from. None is nine step sizes over four decades, up to
             the largest one that is stable at the start.
         subsample_sizes: minibatch sizes to choose from; dicts by plate name for a model with
-            several subsampled plates. None is the model's own size. The plates' scale follows.
+            several subsampled plates. None is the model's own size. The scale of the plates is
+            adapted.
         unit: "seconds" of sampling, which include the actual cost of minibatches on this machine,
             or "gradients" of single rows, which make the search reproducible: all arms use the
             same number of rows.
