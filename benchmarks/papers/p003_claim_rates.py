@@ -262,7 +262,7 @@ def remarks(rows: list[Row]) -> list[str]:
             powers = ", ".join(f"10^{p}" for p in FAR)
             text.append(
                 f"Best α for the {NAMES[name]} from {_words(start)} at K = {powers}, by this"
-                f" law: {'; '.join(parts)}."
+                f" formula: {'; '.join(parts)}."
             )
     changes = _changes_of_sign(rows, longest)
     return [

@@ -136,8 +136,8 @@ def setting(rows: list[Row]) -> list[str]:
         "Logistic regression in one dimension with rows of six kinds in fixed proportions, so that"
         f" nothing but N changes; prior N(0, 1), p = 1, η = {ETA:g} and N ="
         f" {', '.join(f'{n:,}' for n in SIZES)}, or N = 1 / η and η ="
-        f" {', '.join(f'{e:g}' for e in ETAS)}. Laws are exact, by quadrature: a transition is a"
-        f" mixture of normal laws. Measured: {CHAINS} chains of our kernels, {STEPS:,} steps after"
+        f" {', '.join(f'{e:g}' for e in ETAS)}. Distributions are exact, by quadrature: a transition"
+        f" is a mixture of normal distributions. Measured: {CHAINS} chains of our kernels, {STEPS:,} steps after"
         f" {BURN_IN}. The paper's statement is asymptotic, without numbers.",
     ]
 
@@ -148,7 +148,7 @@ def remarks(rows: list[Row]) -> list[str]:
     return [
         "The exact remainders in N are smaller than the bound: powers"
         f" {min(powers):.2f} to {max(powers):.2f}, as odd orders of N^-1/2 vanish by symmetry.",
-        "SGD is left out: without injected noise its law has no density on a grid.",
+        "SGD is left out: without injected noise its distribution has no density on a grid.",
     ]
 
 

@@ -220,7 +220,7 @@ def _rates() -> list[Finding]:
             verdict = above(power, 0.0, -0.1)
         found.append(
             Finding(
-                f"distance of the stationary laws of {text} {claim}, γ = 0.1 / N",
+                f"distance of the stationary distributions of {text} {claim}, γ = 0.1 / N",
                 "",
                 f"N^{power:.3f} from N = {ends[0]:,} to {ends[1]:,}, {how}",
                 verdict,
