@@ -11,13 +11,10 @@ from numpyro_sgmcmc.checks import check_count, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import View, curvatures
+from numpyro_sgmcmc.search.lanes import Lanes
 
 DECADES = np.arange(9) / 2
 """Exponents of the default step sizes: nine over four decades."""
-
-TINY = 1e-30
-"""A step size so small that it does not limit the friction. Kernels are prepared with it; the
-step sizes of the arms are set afterwards."""
 
 
 class Arm(NamedTuple):
@@ -27,7 +24,7 @@ class Arm(NamedTuple):
     sizes: dict[str, int]
 
 
-def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
+def suggested_step_sizes(kernel: AbstractKernel, lanes: Lanes) -> list[float]:
     """Return step sizes over four decades.
 
     They are centred at the kernel's own step size. Without one, they extend up to the largest step
@@ -36,17 +33,17 @@ def suggested_step_sizes(kernel: AbstractKernel, prepared: Any) -> list[float]:
 
     Args:
         kernel: the kernel to tune, with or without a step size.
-        prepared: its `Lanes`, for one minibatch size.
+        lanes: its lanes for one minibatch size.
     """
     if kernel.options.step_size is not None:
         return [float(kernel.options.step_size(0) * 10.0 ** (2 - e)) for e in DECADES]
-    state = prepared.start
+    state = lanes.start
     linear = state.tuned.preconditioner.at(state.preconditioner)
 
     def largest(view: View, position: jax.Array, key: jax.Array) -> jax.Array:
         return curvatures(view, linear, position, key).largest
 
-    curvature = float(prepared.run(largest, prepared.position, jax.random.key(0)))
+    curvature = float(lanes.run(largest, lanes.position, jax.random.key(0)))
     if not np.isfinite(curvature) or curvature <= 0:
         raise ValueError(
             f"Expected a positive, finite curvature at the start; got {curvature}. Pass"

@@ -14,10 +14,13 @@ from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import split_arguments
 from numpyro_sgmcmc.preparation import Target, View
-from numpyro_sgmcmc.search.arms import TINY
 from numpyro_sgmcmc.stein import kernel_stein_discrepancy
 
 GRADIENTS_AT_ONCE = 16
+
+TINY = 1e-30
+"""A step size so small that it does not limit the friction. Kernels are prepared with it; the
+step sizes of the arms are set afterwards."""
 
 
 @final
