@@ -128,8 +128,8 @@ def _check_refusals(ledger: Ledger, request: Request, reason: str) -> None:
     if count > MOST_REFUSALS:
         raise RuntimeError(
             f"Expected gradients for transition {request.step:,} of server {request.server}; got"
-            f" {count} answers that were refused, the last one as {reason}. All machines must have"
-            " the same versions of the model, of numpyro_sgmcmc and of JAX."
+            f" {count} answers that were refused, the last one as {reason}. Use the same"
+            " versions of the model, of numpyro_sgmcmc and of JAX on all machines."
         )
 
 

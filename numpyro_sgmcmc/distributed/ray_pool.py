@@ -169,7 +169,7 @@ class RayPool(AbstractPool):
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
-                f" {error}. The model must run on every machine with the packages it needs."
+                f" {error}. Install the packages that the model needs on every machine."
             ) from error
         except errors.RayError:
             return self._replaced(call.worker, "ended", call)
@@ -224,7 +224,7 @@ class RayPool(AbstractPool):
         except self._ray.exceptions.RayError as error:
             raise RuntimeError(
                 f"Expected an answer of a worker within {self._options.timeout:g} s; got: {error}."
-                " The model must run on every machine, or `timeout` be longer."
+                " Check that the model runs on every machine, or raise `timeout`."
             ) from error
 
     def _packed(self, settings: Settings) -> bytes:

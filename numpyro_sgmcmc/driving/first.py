@@ -38,7 +38,7 @@ def first_states(
     if layout.chains > 1 and leaves and jnp.shape(leaves[0])[:1] != (layout.chains,):
         raise ValueError(
             f"Expected `init_params` with a leading axis of {layout.chains} chains; got arrays of"
-            f" shape {jnp.shape(leaves[0])}."
+            f" shape {jnp.shape(leaves[0])}. Stack one start for each chain."
         )
 
     def init(given: tuple[Any, Any]) -> Any:

@@ -55,4 +55,5 @@ def check_until(until: Until | None, kernel: Any, draws: Any) -> None:
     if unknown := sorted(until.mcse.keys() - by_site(draws).keys()):
         raise ValueError(
             f"Expected `mcse` to name sites of the draws, {sorted(by_site(draws))}; got {unknown}."
+            " Use these names, or make the quantity a `numpyro.deterministic` site."
         )

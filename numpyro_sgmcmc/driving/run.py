@@ -99,7 +99,10 @@ def run(
     check_instance("mcmc", mcmc, MCMC, "MCMC(kernel, num_warmup=1000, num_samples=1000)")
     check_number("every", every)
     if resume not in ("exact", "law"):
-        raise ValueError(f'Expected `resume` to be "exact" or "law"; got {resume!r}.')
+        raise ValueError(
+            f'Expected `resume` to be "exact" or "law"; got {resume!r}. Use "law" to continue with'
+            " other versions or on another machine."
+        )
     layout, model = layout_of(mcmc), (args, kwargs)
     collected = collected_of(mcmc._sample_field, (*mcmc._default_fields, *extra_fields))
     num_warmup = 0 if mcmc.post_warmup_state is not None else mcmc.num_warmup

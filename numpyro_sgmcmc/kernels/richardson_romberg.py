@@ -52,7 +52,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         if levels not in (2, 3):
             raise ValueError(
                 f"Expected `levels` to be 2 (steps h and h / 2) or 3 (h, h / 2 and h / 4); got"
-                f" {levels!r}."
+                f" {levels!r}. Use one of the two."
             )
         self.levels = levels
 

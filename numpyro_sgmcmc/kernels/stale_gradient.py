@@ -182,9 +182,11 @@ def _check_remedy(remedy: Any, curvature: Any, options: Options) -> None:
 def _whitening(curvature: Any) -> AbstractLinearMap:
     """Return W with H = W' W."""
     given = np.asarray(curvature, np.float64)
-    if given.ndim not in (1, 2) or given.shape[0] != given.shape[-1]:
-        raise ValueError(f"Expected `curvature` of shape (d,) or (d, d); got {given.shape}.")
     remedy = "Pass the Hessian of the potential, -log density, or its diagonal."
+    if given.ndim not in (1, 2) or given.shape[0] != given.shape[-1]:
+        raise ValueError(
+            f"Expected `curvature` of shape (d,) or (d, d); got {given.shape}. {remedy}"
+        )
     if not np.all(np.isfinite(given)):
         raise ValueError(f"Expected `curvature` to be finite; got non-finite entries. {remedy}")
     if given.ndim == 1:

@@ -25,13 +25,13 @@ def shuffle_rows(key: jax.Array, *arrays: Any) -> Any:
         ValueError: if the arrays differ in their numbers of rows, or have no dimension.
     """
     if not arrays:
-        raise TypeError("Expected at least one array to shuffle; got none.")
+        raise TypeError("Expected at least one array to shuffle; got none. Pass the data.")
     shapes = [np.shape(array) for array in arrays]
     rows = [shape[0] if shape else None for shape in shapes]
     if rows[0] is None or len(set(rows)) > 1:
         raise ValueError(
             "Expected arrays with the same number of rows, their first dimension; got shapes"
-            f" {', '.join(map(str, shapes))}."
+            f" {', '.join(map(str, shapes))}. Transpose or cut them so that rows correspond."
         )
     order = jax.random.permutation(key, rows[0])
     taken = tuple(

@@ -61,7 +61,7 @@ def _checked(site: str, given: Any, free: list[int]) -> list[str]:
     if len(given) != len(free):
         raise ValueError(
             f"Expected `event_dims` of site {site!r} to name its {len(free)} dimension(s) without a"
-            f" plate; got {len(given)}: {list(given)}."
+            f" plate; got {len(given)}: {list(given)}. Give one name for each of them."
         )
     return list(given)
 

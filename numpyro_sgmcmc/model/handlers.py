@@ -55,7 +55,7 @@ class resized(Messenger):
         if unknown := sorted(self.sizes.keys() - self._plates):
             raise ValueError(
                 f"Expected minibatch sizes of the model's plates {sorted(self._plates)}; got sizes"
-                f" of {unknown}, which it does not have."
+                f" of {unknown}, which it does not have. Use the names of the plates."
             )
         return result
 

@@ -183,7 +183,8 @@ def _execute(model: Callable, args: tuple, kwargs: dict) -> dict[str, Any]:
             raise  # The error comes from inside the model.
         raise TypeError(
             f"Expected the arguments of the model in `run(key, *args, **kwargs)`; got"
-            f" {len(args)} positional and the keyword arguments {sorted(kwargs)}: {error}."
+            f" {len(args)} positional and the keyword arguments {sorted(kwargs)}: {error}. Pass the"
+            " model's own arguments after the key."
         ) from error
 
 
@@ -207,12 +208,12 @@ class _checked_plates(Messenger):
         if isinstance(subsample_size, bool) or not isinstance(subsample_size, Integral):
             raise TypeError(
                 f"Expected `subsample_size` of plate {msg['name']!r} to be a Python integer, or"
-                f" None for the whole plate; got {subsample_size!r}."
+                f" None for the whole plate; got {subsample_size!r}. Use a constant of the model."
             )
         if not 0 < int(subsample_size) <= size:
             raise ValueError(
                 f"Expected `subsample_size` of plate {msg['name']!r} to be between 1 and its size"
-                f" {size}; got {subsample_size}."
+                f" {size}; got {subsample_size}. Use fewer rows, or None for the whole plate."
             )
 
 

@@ -104,7 +104,9 @@ def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int)
                 f" ({dimension},), or a factor of shape ({dimension}, {dimension})."
             )
         if not np.all(np.isfinite(leaf)):
-            raise ValueError(f"Expected {name} to be finite; got NaN or infinity.")
+            raise ValueError(
+                f"Expected {name} to be finite; got NaN or infinity. Pass finite numbers."
+            )
         if leaf.ndim == 1 and not np.all(leaf > 0):
             raise ValueError(
                 f"Expected {name} to have positive scales; got {leaf}. Pass standard deviations."

@@ -78,7 +78,7 @@ class RMSProp(AbstractPreconditioner):
     def __post_init__(self) -> None:
         check_number("decay", self.decay, allow_zero=True)
         if self.decay >= 1:
-            raise ValueError(f"Expected `decay` to be below 1; got {self.decay}.")
+            raise ValueError(f"Expected `decay` to be below 1; got {self.decay}. Use 0.99.")
         check_number("damping", self.damping)
 
     def init(self, position: jax.Array, temperature: float) -> Squares:

@@ -71,7 +71,8 @@ def check_dims(groups: dict[str, dict[str, Any]], dims: dict[str, list[str]]) ->
         if axes and len(own) > max(axes):
             raise ValueError(
                 f"Expected at most {max(axes)} name(s) for {name!r} in `dims`, one for each"
-                f" dimension besides chain and draw; got {len(own)}: {list(own)}."
+                f" dimension besides chain and draw; got {len(own)}: {list(own)}. Leave out the"
+                " others."
             )
 
 
@@ -103,6 +104,6 @@ def _dataset(
         if len(label) != dataset.sizes[name]:
             raise ValueError(
                 f"Expected {dataset.sizes[name]} labels for dimension {name!r} in `coords`; got"
-                f" {len(label)}."
+                f" {len(label)}. Give one label for each entry."
             )
     return dataset.assign_coords(labels).assign_attrs(attributes)

@@ -38,7 +38,8 @@ def quantile(
     wanted = np.asarray(probabilities, np.float64)
     if wanted.size == 0 or not np.all((wanted > 0) & (wanted < 1)):
         raise ValueError(
-            f"Expected `probabilities` between 0 and 1, neither included; got {probabilities}."
+            f"Expected `probabilities` between 0 and 1, neither included; got {probabilities}. Use"
+            " numbers such as 0.05 and 0.95."
         )
     factors = coefficients(data)
     walkers = np.stack([values_of(data, group, fn) for group in factors])
@@ -72,7 +73,8 @@ def interval(
     """
     if not 0 < probability < 1:
         raise ValueError(
-            f"Expected `probability` between 0 and 1, neither included; got {probability}."
+            f"Expected `probability` between 0 and 1, neither included; got {probability}. Use a"
+            " number such as 0.94."
         )
     tail = (1 - probability) / 2
     return quantile(data, fn, (tail, 1 - tail))

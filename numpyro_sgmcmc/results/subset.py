@@ -104,7 +104,9 @@ def chosen_subset(
     if draws is not None and sites:
         count = check_count("draws", draws)
         if count > lead[1]:
-            raise ValueError(f"Expected at most {lead[1]} `draws`, as in a chain; got {count}.")
+            raise ValueError(
+                f"Expected at most {lead[1]} `draws`, as in a chain; got {count}. Use fewer."
+            )
         kept = (np.arange(count) * lead[1]) // count
         sites = {name: value[:, kept] for name, value in sites.items()}
         lead = (lead[0], count)
@@ -124,7 +126,9 @@ def _chosen_rows(structure: Structure, rows: Any) -> np.ndarray | None:
     if np.ndim(rows) == 0:
         count = check_count("rows", rows)
         if count > size:
-            raise ValueError(f"Expected at most {size} `rows`, as in plate {plate!r}; got {count}.")
+            raise ValueError(
+                f"Expected at most {size} `rows`, as in plate {plate!r}; got {count}. Use fewer."
+            )
         return np.sort(np.random.default_rng(0).choice(size, count, replace=False))
     chosen = np.asarray(rows)
     if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or not chosen.size:

@@ -55,7 +55,9 @@ def run_of(mcmc: Any) -> Run:
 
 def _kernel_of(mcmc: Any) -> NumPyroKernel:
     if not isinstance(mcmc, MCMC):
-        raise TypeError(f"Expected a numpyro.infer.MCMC; got {type(mcmc).__name__}.")
+        raise TypeError(
+            f"Expected a numpyro.infer.MCMC; got {type(mcmc).__name__}. Pass the MCMC itself."
+        )
     if not isinstance(mcmc.sampler, NumPyroKernel):
         raise TypeError(
             f"Expected an MCMC with a kernel of numpyro_sgmcmc; got {type(mcmc.sampler).__name__}."

@@ -64,7 +64,7 @@ def check_step_sizes(step_sizes: Iterable[Any]) -> list[float]:
     """Return the step sizes as floats; refuse duplicates."""
     values = [check_number("step_sizes", value) for value in _listed("step_sizes", step_sizes)]
     if len(set(values)) != len(values):
-        raise ValueError(f"Expected `step_sizes` that differ; got {values}.")
+        raise ValueError(f"Expected `step_sizes` that differ; got {values}. Give each once.")
     return values
 
 
@@ -84,24 +84,25 @@ def check_sizes(subsample_sizes: Iterable[Any] | None, structure: Structure) -> 
         if not isinstance(given, dict) and len(plates) > 1:
             raise TypeError(
                 "Expected each of `subsample_sizes` to be a dict by plate name, as the model has"
-                f" the subsampled plates {sorted(plates)}; got {given!r}."
+                f" the subsampled plates {sorted(plates)}; got {given!r}. Write"
+                f" {dict.fromkeys(sorted(plates), given)!r}."
             )
         sizes = given if isinstance(given, dict) else dict.fromkeys(plates, given)
         if not sizes.keys() <= plates.keys():
             raise ValueError(
                 f"Expected `subsample_sizes` of the subsampled plates {sorted(plates)}; got"
-                f" {sorted(sizes)}."
+                f" {sorted(sizes)}. Use the names of these plates."
             )
         counts = {name: check_count("subsample_sizes", value) for name, value in sizes.items()}
         for name, count in counts.items():
             if count > plates[name].size:
                 raise ValueError(
                     f"Expected `subsample_sizes` of plate {name!r} to be between 1 and its size"
-                    f" {plates[name].size}; got {count}."
+                    f" {plates[name].size}; got {count}. Use fewer rows."
                 )
         found.append(own | counts)
     if any(sizes in found[:i] for i, sizes in enumerate(found)):
-        raise ValueError(f"Expected `subsample_sizes` that differ; got {found}.")
+        raise ValueError(f"Expected `subsample_sizes` that differ; got {found}. Give each once.")
     return found
 
 

@@ -108,7 +108,8 @@ def tune(
     structure = read_structure(kernel.model, model_args, model_kwargs, move)
     if structure.dimension == 0:
         raise ValueError(
-            "Expected a model with latent sites; got none, so there is nothing to tune."
+            "Expected a model with latent sites; got none, so there is nothing to tune. Use"
+            " `numpyro.sample` without `obs` for what is unknown."
         )
     if structure.local is not None:
         raise ValueError(
@@ -175,7 +176,8 @@ def _check_kernel(kernel: Any) -> None:
         )
     if kernel.options.temperature == 0:
         raise ValueError(
-            "Expected a positive temperature; got 0, at which there is no posterior to sample."
+            "Expected a positive temperature; got 0, at which there is no posterior to sample. Use"
+            " temperature=1."
         )
 
 

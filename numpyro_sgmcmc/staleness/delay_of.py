@@ -57,8 +57,8 @@ def _within(delay: AbstractDelay, bound: int | None) -> AbstractDelay:
 def _needed(bound: int | None, delay: Any) -> int:
     if bound is None:
         raise ValueError(
-            f"Expected `max_staleness` with {delay!r}; got None. It is the largest age, and the"
-            " number of positions that each chain keeps."
+            f"Expected `max_staleness` with {delay!r}; got None. Pass the largest age m: each chain"
+            " keeps m + 1 positions."
         )
     return bound
 
