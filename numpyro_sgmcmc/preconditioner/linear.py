@@ -105,7 +105,7 @@ def check_preconditioner(preconditioner: AbstractPreconditioner, dimension: int)
             )
         if not np.all(np.isfinite(leaf)):
             raise ValueError(
-                f"Expected {name} to be finite; got NaN or infinity. Pass finite numbers."
+                f"Expected {name} to be finite; got non-finite entries. Pass finite numbers."
             )
         if leaf.ndim == 1 and not np.all(leaf > 0):
             raise ValueError(
