@@ -136,9 +136,10 @@ def setting(rows: list[Row]) -> list[str]:
         "Logistic regression in one dimension with rows of six kinds in fixed proportions, so that"
         f" nothing but N changes; prior N(0, 1), p = 1, η = {ETA:g} and N ="
         f" {', '.join(f'{n:,}' for n in SIZES)}, or N = 1 / η and η ="
-        f" {', '.join(f'{e:g}' for e in ETAS)}. Distributions are exact, by quadrature: a transition"
-        f" is a mixture of normal distributions. Measured: {CHAINS} chains of our kernels, {STEPS:,} steps after"
-        f" {BURN_IN}. The paper's statement is asymptotic, without numbers.",
+        f" {', '.join(f'{e:g}' for e in ETAS)}. Distributions are exact, by quadrature: a"
+        f" transition is a mixture of normal distributions. Measured: {CHAINS} chains of our"
+        f" kernels, {STEPS:,} steps after {BURN_IN}. The paper's statement is asymptotic, without"
+        " numbers.",
     ]
 
 
