@@ -58,10 +58,12 @@ else
 	@$(PYTEST) $(ARGS)
 endif
 
-# Continuous integration runs them too.
+# Continuous integration runs them too. Few files hold tests that compute for long, and to import all
+# files takes half a minute.
+COMPUTING = $$(grep -rlE --include='test_*.py' 'mark\.(slow|papers)' tests)
 test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
 	@$(QUICKLY) tests -m "long and not (faults or slow or distributed or release)"
-	@$(PYTEST) tests -m "(slow or papers) and not release"
+	@$(PYTEST) $(COMPUTING) -m "(slow or papers) and not release"
 
 # Before a release.
 test-release: install ## run further cases of long tests (about 20 minutes)
@@ -110,7 +112,7 @@ calibration: install ## compare untuned kernels with NUTS on 27 models (about an
 # has changed, NOTEBOOKS=off runs none.
 docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 12 minutes)
 	@rm -rf docs/_build/html
-	@$(BIN)/python -m sphinx --quiet --jobs $(WORKERS) --fresh-env --fail-on-warning --keep-going docs docs/_build/html
+	@$(CACHE) $(BIN)/python -m sphinx --quiet --jobs $(WORKERS) --fresh-env --fail-on-warning --keep-going docs docs/_build/html
 	@$(BIN)/python docs/check_links.py docs/_build/html
 
 $(DOCS_STAMP): $(STAMP)

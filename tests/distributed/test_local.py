@@ -70,7 +70,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", briefly(list(CASES), ["plain"]))
+@pytest.mark.parametrize(
+    "case", briefly(list(CASES), ["plain"], ["control variates", "epochs", "renewals"])
+)
 def test_draws_are_those_of_the_twin_with_the_ages_that_occurred(case):
     build, options, numbers = CASES[case]
     kernel, counts = build(), counts_of(workers=3, samples=12, **numbers)

@@ -21,7 +21,7 @@ from tests.models.discrete import STATES, TABLE
 from tests.oracles.discrete import summed_out, weights
 
 QUICK = [discrete.mixture, discrete.nested, discrete.handled]
-LONG = [discrete.mixture, discrete.chain, discrete.outside, discrete.crossed]
+LONG = [discrete.chain, discrete.outside, discrete.crossed]
 ARGS = (TABLE,)
 
 

@@ -116,7 +116,6 @@ TUNED = [
 ]
 LONG = [
     (SGLD, None, "chosen", None),
-    (SGHMC, None, "given", None),
     (SGHMCSplit, None, "chosen", None),
     (SGHMCSplit, Plain(), "given", None),
     (UBU, None, "chosen", None),
