@@ -47,11 +47,10 @@ def mean_error(mcmc, y):
 
 
 EDITED = list(product((False, True), repeat=3))
-QUICK = [(True, False, False)]
-LONG = [(False, False, False), (True, True, True)]
+LONG = [(True, False, False), (False, True, True)]
 
 
-@pytest.mark.parametrize(("pair", "same_mcmc", "inputs"), briefly(EDITED, QUICK, LONG))
+@pytest.mark.parametrize(("pair", "same_mcmc", "inputs"), briefly(EDITED, [], LONG))
 def test_an_array_edited_in_place_is_other_data(pair, same_mcmc, inputs):
     kernel, y = KERNELS["RichardsonRomberg(SGLDFP)" if pair else "SGLDFP"](), data()
     options = {"jit_model_args": inputs}
