@@ -66,7 +66,7 @@ test-long: install ## run the tests that `make test` leaves out (about 30 minute
 	@$(PYTEST) $(COMPUTING) -m "(slow or papers) and not release"
 
 # Before a release.
-test-release: install ## run further cases of long tests (about 20 minutes)
+test-release: install ## run further cases of long tests (about half an hour)
 	@$(PYTEST) tests -m release
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
@@ -110,7 +110,7 @@ calibration: install ## compare untuned kernels with NUTS on 27 models (about an
 
 # All notebooks run, because their output depends on the library. NOTEBOOKS=cache runs those whose text
 # has changed, NOTEBOOKS=off runs none.
-docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 12 minutes)
+docs: $(DOCS_STAMP) ## build the documentation and run its tutorials (about 8 minutes)
 	@rm -rf docs/_build/html
 	@$(CACHE) $(BIN)/python -m sphinx --quiet --jobs $(WORKERS) --fresh-env --fail-on-warning --keep-going docs docs/_build/html
 	@$(BIN)/python docs/check_links.py docs/_build/html
