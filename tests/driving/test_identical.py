@@ -47,6 +47,7 @@ def test_one_chain(fields):
     assert_identical(*both(lambda: shared("SGHMC"), sg.run, num_chains=1, fields=fields))
 
 
+@pytest.mark.release
 def test_with_a_warm_up_that_chooses():
     kernels = iter([sg.SGHMCSplit(model), sg.SGHMCSplit(model)])
     assert_identical(*both(lambda: next(kernels), sg.run, num_warmup=100))
