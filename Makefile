@@ -51,7 +51,7 @@ UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \
 PYTEST := $(CACHE) $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 QUICKLY = flags=$$($(BIN)/python -W ignore::FutureWarning -c '$(UNOPTIMISED)') && \
 	XLA_FLAGS="$$XLA_FLAGS $$flags" $(PYTEST)
-test: install ## run the tests (about 8 minutes)
+test: install ## run the tests (about 7 minutes)
 	@$(BIN)/python -W ignore::FutureWarning -c '$(VERSIONS)'
 ifeq ($(ARGS),)
 	@$(QUICKLY) $(TESTS) -m "not (slow or papers or long or fuzz or faults or distributed or release)"
@@ -62,7 +62,7 @@ endif
 # Continuous integration runs them too. Few files hold tests that compute for long, and to import all
 # files takes half a minute.
 COMPUTING = $$(grep -rlE --include='test_*.py' 'mark\.(slow|papers)' tests)
-test-long: install ## run the tests that `make test` leaves out (about 30 minutes)
+test-long: install ## run the tests that `make test` leaves out (about 35 minutes)
 	@$(QUICKLY) tests -m "long and not (faults or slow or distributed or release)"
 	@$(PYTEST) $(COMPUTING) -m "(slow or papers) and not release"
 
