@@ -37,7 +37,10 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
 # ArviZ 0.23 announces version 1.x at its first import of a day.
-os.environ["PYTHONWARNINGS"] = "ignore::FutureWarning"
+# Notebooks share a cache of compiled programs. One that is being written is compiled again.
+os.environ["PYTHONWARNINGS"] = ",".join(
+    ["ignore::FutureWarning", "ignore:Error reading persistent compilation cache entry"]
+)
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3

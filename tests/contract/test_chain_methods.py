@@ -27,7 +27,7 @@ from tests.marks import briefly
         pytest.param("SVRGLD", "parallel", marks=pytest.mark.release),
         pytest.param("SAGALD", "sequential", marks=pytest.mark.long),
         pytest.param("SGLD", "sequential", marks=pytest.mark.release),
-        pytest.param("SGHMCSplit(FixedPoint)", "parallel", marks=pytest.mark.long),
+        pytest.param("SGHMCSplit(FixedPoint)", "parallel", marks=pytest.mark.release),
         pytest.param("RichardsonRomberg(SGHMCSplit)", "sequential", marks=pytest.mark.release),
     ],
 )

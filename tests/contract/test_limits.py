@@ -13,7 +13,17 @@ from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.state import gradient_state
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
-from tests.contract.problem import ANCHOR, BASES, NAMES, PAIRS, SOME, assert_same, data, shared
+from tests.contract.problem import (
+    ANCHOR,
+    BASES,
+    DISTINCT,
+    NAMES,
+    PAIRS,
+    SOME,
+    assert_same,
+    data,
+    shared,
+)
 from tests.exactness.setting import varying_data
 from tests.marks import briefly
 from tests.oracles import linear
@@ -69,7 +79,9 @@ ODE_STEP = {
 }
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if KERNELS[name].replicas == 1])
+@pytest.mark.parametrize(
+    "name", briefly([name for name in NAMES if KERNELS[name].replicas == 1], DISTINCT)
+)
 def test_zero_temperature_and_full_batch_give_the_ode_step(name):
     entry = KERNELS[name]
     arrays = [jnp.asarray(x, jnp.float32) for x in varying_data()]

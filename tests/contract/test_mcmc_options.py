@@ -21,7 +21,7 @@ from tests.contract.problem import (
 from tests.marks import briefly
 from tests.registry import make
 
-LONG = ["SGLDFP", "SVRGLD", "SGRRLD", "StaleGradient(SGHMCSplit)", "ReplicaExchange(SGHMCSplit)"]
+LONG = ["SVRGLD", "SGRRLD", "ReplicaExchange(SGHMCSplit)"]
 
 
 @pytest.mark.parametrize("name", briefly(NAMES, SOME[:2], LONG))

@@ -152,8 +152,8 @@ def test_swap_every_is_in_transitions():
     [
         SGNHT(model, 1e-3, friction=5.0),
         SVRGLD(model, 1e-3, period=2),
-        SGLD(model, 1e-3, minibatch=SharedMinibatch()),
-        SGLD(model, 1e-3, noise_correction="diagonal"),
+        pytest.param(SGLD(model, 1e-3, minibatch=SharedMinibatch()), marks=pytest.mark.release),
+        pytest.param(SGLD(model, 1e-3, noise_correction="diagonal"), marks=pytest.mark.release),
     ],
     ids=["thermostat", "renewed anchors", "shared minibatches", "noise correction"],
 )

@@ -63,7 +63,10 @@ def test_age_zero_is_the_kernel_bit_by_bit(name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("scheme", [ReshuffledMinibatch(), SharedMinibatch()])
+@pytest.mark.parametrize(
+    "scheme",
+    [ReshuffledMinibatch(), pytest.param(SharedMinibatch(), marks=pytest.mark.release)],
+)
 def test_age_zero_with_other_schemes(scheme):
     expected, _ = draws_of(build("SGLD", minibatch=scheme))
     found, _ = draws_of(StaleGradient(build("SGLD", minibatch=scheme), 0))

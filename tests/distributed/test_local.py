@@ -70,7 +70,9 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", briefly(list(CASES), ["plain"]))
+@pytest.mark.parametrize(
+    "case", briefly(list(CASES), ["plain"], ["control variates", "epochs", "renewals"])
+)
 def test_draws_are_those_of_the_twin_with_the_ages_that_occurred(case):
     build, options, numbers = CASES[case]
     kernel, counts = build(), counts_of(workers=3, samples=12, **numbers)
@@ -95,7 +97,7 @@ def test_each_server_is_a_chain_with_its_own_key():
         assert_same(own, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", briefly([1, 3], [3]))
 def test_faults_change_ages_at_most(workers):
     """Whatever is lost or wrong is asked again with the same key, and used once."""
     kernel, counts = split(), counts_of(workers=workers, samples=30)

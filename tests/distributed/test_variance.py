@@ -11,7 +11,7 @@ from tests.marks import briefly
 WARMUP, SAMPLES, SERVERS, WORKERS = 200, 2_000, 4, 8
 
 
-@pytest.mark.parametrize("name", briefly(list(REMEDIES), ["friction"]))
+@pytest.mark.parametrize("name", briefly(list(REMEDIES), []))
 def test_variance_is_that_of_the_recursion(name):
     counts = counts_of(
         warmup=WARMUP, samples=SAMPLES, servers=SERVERS, workers=WORKERS, bound=11, size=3

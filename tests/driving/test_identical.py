@@ -6,24 +6,25 @@ import pytest
 from numpyro.infer import HMC, NUTS
 
 import numpyro_sgmcmc as sg
-from tests.contract.problem import NAMES, build, data, model, shared
+from tests.contract.problem import DISTINCT, NAMES, build, data, model, shared
 from tests.driving.problem import assert_identical, bits, both, mcmc_of, whole
-from tests.marks import briefly, rarely
+from tests.marks import rarely
 
 # XLA's older code generation, with which quick tests compile, gives a loop other bits if it is part
 # of another program.
 pytestmark = pytest.mark.slow
 
 METHODS = ["vectorized", "sequential", "parallel"]
+WRAPPED = ["StaleGradient(SGHMCSplit)", "ReplicaExchange(SGHMCSplit)"]
 
 
-@pytest.mark.parametrize("name", briefly(NAMES, ["SGHMCSplit", "RichardsonRomberg(SGHMCSplit)"]))
+@pytest.mark.parametrize("name", rarely(NAMES, DISTINCT + WRAPPED))
 def test_every_kernel(name):
     assert_identical(*both(lambda: shared(name), sg.run, thinning=3, fields=("num_diverging",)))
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("jit_model_args", briefly([False, True], [True]))
+@pytest.mark.parametrize("jit_model_args", [False, True])
 def test_chain_methods(method, jit_model_args):
     assert_identical(
         *both(lambda: shared("SGLD"), sg.run, chain_method=method, jit_model_args=jit_model_args)
@@ -46,7 +47,7 @@ def test_one_chain(fields):
     assert_identical(*both(lambda: shared("SGHMC"), sg.run, num_chains=1, fields=fields))
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_with_a_warm_up_that_chooses():
     kernels = iter([sg.SGHMCSplit(model), sg.SGHMCSplit(model)])
     assert_identical(*both(lambda: next(kernels), sg.run, num_warmup=100))

@@ -23,7 +23,7 @@ from tests.exactness.simulate import simulate
 from tests.exactness.test_noise_correction import corrected as corrected_recursion
 from tests.exactness.test_stationary_distribution import BATCH as FEW
 from tests.exactness.test_stationary_distribution import BATCHED, FRICTION, LOCATION
-from tests.marks import briefly
+from tests.marks import briefly, rarely
 from tests.oracles import linear
 from tests.oracles.monte_carlo import Z, assert_averages
 from tests.oracles.recursion import DYNAMICS, stationary_covariance
@@ -72,7 +72,8 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("name", ["SGLD", pytest.param("SGHMCSplit", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("name", rarely(["SGLD", "SGHMCSplit"], ["SGHMCSplit"]))
 def test_weights_of_modes_between_which_a_chain_is_stuck(name):
     """Gradient noise is V = 0.1 here, so that it moves the weight 0.7 by 1e-3 at most."""
     kernel = KERNELS[name](lambda h: h)
@@ -135,7 +136,7 @@ def exact_energies(view, key, positions):
     return whole_data_ratio(view, positions, RATES)
 
 
-@pytest.mark.parametrize("ratio_of", [corrected, exact_energies])
+@pytest.mark.parametrize("ratio_of", briefly([corrected, exact_energies], [exact_energies]))
 def test_swaps_keep_the_distribution_at_every_temperature(ratio_of):
     """32 minibatches of 6 of 192 rows: the mean variance of the noise is near 1."""
     view, mode, curvature = gaussian_view(192, 6)
@@ -206,7 +207,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("name", briefly(PLAIN, ["langevin, corrected"]))
+@pytest.mark.parametrize("name", briefly(PLAIN, []))
 def test_each_replica_has_the_distribution_of_its_temperature(name):
     """Without swaps each is the kernel at its temperature, gradient noise included."""
     exact = linear.posterior(*LOCATION)

@@ -106,6 +106,7 @@ def test_of_equal_gradients_the_mean_square_is_exact_from_the_first_on():
         )
 
 
+@pytest.mark.long
 def test_tall_data_from_a_default_start():
     """Minibatches of 100 of 5,000 rows, gradients of the order of 10^4 at the start."""
     rng = np.random.default_rng(0)

@@ -61,9 +61,9 @@ CASES = [(name, law, None) for name in BUILD for law in LAWS] + [
 QUICK = [
     ("splitting", "fixed", None),
     ("splitting", "uniform", "friction"),
-    ("hamiltonian", "fixed", "curvature"),
 ]
 LONG = [
+    ("hamiltonian", "fixed", "curvature"),
     ("langevin", "geometric", None),
     ("hamiltonian", "uniform", None),
     ("splitting", "geometric", None),

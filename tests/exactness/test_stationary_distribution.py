@@ -53,8 +53,8 @@ def theta_of(exact):
     return {"theta": jnp.asarray(exact.mode, jnp.float32)}
 
 
-QUICK = {"SGHMCSplit", "SGLDFP", "UBU"}
-LONG = {"SGLD", "SGHMC", "SGRRHMC", "RichardsonRomberg(SGHMCSplit)"}
+QUICK = {"SGHMCSplit", "SGLDFP"}
+LONG = {"SGLD", "SGHMC", "UBU", "SGRRHMC", "RichardsonRomberg(SGHMCSplit)"}
 """Kernels that the others combine: the distributions of those are checked by long tests."""
 
 

@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
         fault: what was done to the draws.
         calibrated: the verdict.
         sentence: in words.
-        errors: of what the run reports.
+        errors: of what the run reports, if it is called calibrated; others cannot be wrong.
     """
 
     seed: int
@@ -51,12 +51,12 @@ class Outcome(NamedTuple):
     fault: Fault
     calibrated: bool
     sentence: str
-    errors: Errors
+    errors: Errors | None
 
     @property
     def is_wrong(self) -> bool:
         """Whether the run is called calibrated and is not."""
-        return self.calibrated and self.errors.excess > 0
+        return self.errors is not None and self.errors.excess > 0
 
     def __str__(self) -> str:
         """Return all of it, and how to make the case again."""
@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
             fault += f" {self.fault.amount:g} at {self.fault.at}"
         return (
             f"python -m tests.fuzz {self.seed}: {self.program}; width {self.width:.3g}; {fault}\n"
-            f"  {self.errors}\n  {self.sentence}"
+            f"  {self.errors or 'not called calibrated'}\n  {self.sentence}"
         )
 
 
@@ -105,7 +105,7 @@ def _run(name: str, seed: int, fault_of: Callable[[Any, int], Fault], rounds: in
             length += ceil(found.more_draws / program.chains)
             _change(mcmc, fault, problem, rng, name, length)
             found = diagnose(mcmc)
-        errors = _errors(mcmc, problem, name)
+        errors = _errors(mcmc, problem, name) if found.calibrated else None
     return Outcome(seed, name, width, fault, found.calibrated, found.sentence, errors)
 
 

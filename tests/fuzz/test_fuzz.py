@@ -18,9 +18,15 @@ SOUND = (
 )
 SOUND_SEEDS = range(CASES, CASES + 4)
 ROUNDS = 2
+LARGE = ("SGHMCSplit, 320 coordinates", "SGHMCSplit, untuned, 400 coordinates")
+"""Programs that compute for longer than they take to compile with optimisation."""
 
 
-@pytest.mark.parametrize("program", NAMES)
+@pytest.mark.parametrize(
+    "program",
+    [pytest.param(name, marks=pytest.mark.slow) if name in LARGE else name for name in NAMES],
+    scope="module",
+)
 def test_a_wrong_run_is_never_called_calibrated(program):
     """Errors beyond the stated tolerances and 4 Monte Carlo standard errors: see `errors.py`."""
     outcomes = [run_case(seed) for seed in seeds_of(program)]
@@ -28,7 +34,7 @@ def test_a_wrong_run_is_never_called_calibrated(program):
     assert not wrong, "\n".join(["Called calibrated, and are not:", *wrong])
 
 
-@pytest.mark.parametrize("program", SOUND)
+@pytest.mark.parametrize("program", SOUND, scope="module")
 def test_exact_draws_are_called_calibrated(program):
     """A verdict that always refuses would pass the test above.
 

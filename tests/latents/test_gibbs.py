@@ -42,7 +42,7 @@ def point(structure):
     return 0.7 * jax.random.normal(jax.random.key(1), (structure.dimension,))
 
 
-@pytest.mark.parametrize("name", briefly(DATA, ["belief"]))
+@pytest.mark.parametrize("name", briefly(DATA, [], ["belief", "both"]))
 def test_the_parts_add_up_to_numpyro_s_log_density(name):
     """The shared parameters are real numbers, so that no transform has a part in it."""
     model, y, structure, potential = joint(name)

@@ -47,15 +47,14 @@ def exact_friction(gradient: Gradient, h: float, friction: float) -> float:
     damp, drift = np.exp(-friction * h), np.tanh(friction * h / 2) / friction
     spread = 2 / friction**2 * (friction * h - 2 * friction * drift)
     mix = _mixing(p, damp, 1 - damp**2)
-    wave_q, wave_p = (2j * np.pi * np.fft.fftfreq(x.size, WIDTH) for x in (q, p))
+    wave_q, wave_p = _waves()
     kick = np.exp(wave_p * h * gradient(q)[:, None])
     blur = np.exp(wave_q[:, None] ** 2 * spread / 2)
     move = np.exp(-wave_q[:, None] * drift * p)
     weights = np.exp(-(q[:, None] ** 2 + p**2) / 2)
     for _ in range(int(25 / h)):
-        weights = np.fft.ifft(kick * np.fft.fft(weights, axis=1), axis=1).real
-        weights = np.fft.ifft(move * np.fft.fft(weights, axis=0), axis=0).real @ mix.T
-        weights = np.fft.ifft(move * blur * np.fft.fft(weights, axis=0), axis=0).real
+        weights = _times(move, _times(kick, weights, axis=1), axis=0) @ mix.T
+        weights = _times(move * blur, weights, axis=0)
         weights /= weights.sum()
     return float((weights.sum(1) * q**2).sum())
 
@@ -69,17 +68,26 @@ def _underdamped(
     """
     q, p = AXES
     mix = _mixing(p, keep, 2 * friction * h * load**2)
-    wave_q, wave_p = (2j * np.pi * np.fft.fftfreq(x.size, WIDTH) for x in (q, p))
+    wave_q, wave_p = _waves()
     kick = np.exp(wave_p * load * h * gradient(q)[:, None])
     drift = np.exp(-wave_q[:, None] * h * p)
     weights = np.exp(-(q[:, None] ** 2 + p**2) / 2)
     for _ in range(int(25 / h)):
-        weights = np.fft.ifft(kick * np.fft.fft(weights @ mix.T, axis=1), axis=1).real
-        before_drift = weights
-        weights = np.fft.ifft(drift * np.fft.fft(weights, axis=0), axis=0).real
+        before_drift = _times(kick, weights @ mix.T, axis=1)
+        weights = _times(drift, before_drift, axis=0)
         weights /= weights.sum()
     position = q[:, None] + lag * p
     return float((before_drift * position**2).sum() / before_drift.sum())
+
+
+def _waves() -> list[np.ndarray]:
+    """Return i times the angular frequencies of positions and momenta."""
+    return [2j * np.pi * np.fft.rfftfreq(x.size, WIDTH) for x in AXES]
+
+
+def _times(factor: np.ndarray, weights: np.ndarray, axis: int) -> np.ndarray:
+    """Return the weights with their Fourier transform multiplied by a factor."""
+    return np.fft.irfft(factor * np.fft.rfft(weights, axis=axis), weights.shape[axis], axis)
 
 
 def _mixing(p: np.ndarray, keep: float, variance: float) -> np.ndarray:

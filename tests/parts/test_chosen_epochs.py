@@ -97,7 +97,7 @@ def test_epochs_relax_faster_and_keep_to_the_tolerance(build):
 
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")
 @pytest.mark.filterwarnings("ignore:Gradients that are:UserWarning")
-@pytest.mark.parametrize("name", briefly(INDEPENDENT, ["given"]))
+@pytest.mark.parametrize("name", briefly(INDEPENDENT, ["given"], ["corrected", "stale", "quiet"]))
 def test_minibatches_stay_independent(name):
     kernel = INDEPENDENT[name]()
     assert started(kernel).tuned.scheme is None

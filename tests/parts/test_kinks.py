@@ -86,13 +86,13 @@ def test_walkers_that_never_moved_leave_the_approximation_as_it_was(dense):
 @pytest.mark.parametrize(
     ("model", "site"),
     [
-        pytest.param(density(dist.ImproperUniform(REAL, (3,), ())), "z", marks=pytest.mark.long),
+        pytest.param(density(dist.ImproperUniform(REAL, (3,), ())), "z", marks=pytest.mark.release),
         pytest.param(
             density(dist.ImproperUniform(dist.constraints.positive, (), ())),
             "z",
             marks=pytest.mark.long,
         ),
-        pytest.param(slope, "z", marks=pytest.mark.long),
+        pytest.param(slope, "z", marks=pytest.mark.release),
         pytest.param(half_flat, "b", marks=pytest.mark.long),
     ],
     ids=["flat", "flat on a half-line", "slope", "one site"],

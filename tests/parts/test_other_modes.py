@@ -15,6 +15,7 @@ from numpyro_sgmcmc.preparation.locate import locate
 from numpyro_sgmcmc.running import run_of
 from numpyro_sgmcmc.verdict.run import finished_run
 from numpyro_sgmcmc.verdict.unvisited import unvisited_mode
+from tests.marks import briefly
 
 ROWS = 40
 
@@ -42,7 +43,7 @@ def located(model, args, starts, temperature=1.0):
 APART = [[-1.0, 0.0], [1.0, 0.5]]
 
 
-@pytest.mark.parametrize("first", [-1.0, 1.0])
+@pytest.mark.parametrize("first", briefly([-1.0, 1.0], [1.0]))
 def test_the_best_mode_is_taken_from_whichever_start(first):
     """Both wells are normal and far apart, so that shares are exact up to rounding."""
     starts = [[0.0, first, 0.0], [0.0, -first, 0.0], [0.0, first, 0.4]]

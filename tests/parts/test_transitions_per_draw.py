@@ -138,7 +138,7 @@ def worth(name, h, friction, steps, variance):
         pytest.param(SGLD, "langevin", 3, marks=pytest.mark.long),
         pytest.param(SGHMCSplit, "splitting", 3, marks=pytest.mark.long),
         pytest.param(SGHMCSplit, "splitting", 600, marks=pytest.mark.long),
-        pytest.param(SGLD, "langevin", 600, marks=pytest.mark.long),
+        pytest.param(SGLD, "langevin", 600, marks=pytest.mark.release),
     ],
 )
 def test_a_draw_is_worth_what_it_should(build, name, dimension):

@@ -39,7 +39,7 @@ def accuracy(samples, x, y):
     return float((jax.vmap(probabilities)(samples).mean(0).argmax(-1) == y).mean())
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_digits():
     images, labels = load_digits(return_X_y=True)
     x, y = jnp.asarray(images / 8 - 1, jnp.float32), jnp.asarray(labels)

@@ -166,7 +166,7 @@ def test_an_unstable_combination_is_not_calibrated(build):
     assert not found.calibrated
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_warm_up_takes_a_step_that_the_ages_allow():
     plain = SGHMCSplit(gaussian)
     run(plain, samples=1)
