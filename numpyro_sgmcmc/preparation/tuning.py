@@ -24,6 +24,7 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
+from numpyro_sgmcmc.preparation.spectrum import for_predictions
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
@@ -46,7 +47,7 @@ def choose_numbers(
     points: jax.Array,
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
-    looks_for_noise: bool = True,
+    differ: bool = False,
 ) -> tuple[Adaptation, AbstractLinearMap]:
     """Choose a gradient estimator, the friction, and the largest step size within tolerance.
 
@@ -63,9 +64,10 @@ def choose_numbers(
         points: positions typical of the posterior, (points, d).
         smallest_curvature: in the preconditioner's coordinates; None if it is not known.
         caution: factor of the step size; below 1 if larger step sizes have diverged.
-        looks_for_noise: whether directions of large noise may be looked for in high dimension.
+        differ: whether directions of large noise are known to differ over the posterior, so that
+            they are not looked for.
     """
-    key_curvature, key_noise, key_uneven, key_rows = random.keys_of(key, 4)
+    key_curvature, key_noise, key_uneven, key_rows, key_spectrum = random.keys_of(key, 5)
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
@@ -74,13 +76,15 @@ def choose_numbers(
     inputs = options.dynamics, curvature
     limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
     added = None
-    if looks_for_noise and _is_held_back(options, target, gradient, preconditioner, limits, noise):
-        measured = gradient, anchor, points
-        keys = key_noise, key_rows
-        preconditioner, noise, added = _with_noisy_directions(
-            target, keys, *measured, preconditioner, noise
-        )
-        limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
+    if _is_held_back(options, target, gradient, preconditioner, limits, noise):
+        added = 0
+        if not differ:
+            measured = gradient, anchor, points
+            keys = key_noise, key_rows
+            preconditioner, noise, added = _with_noisy_directions(
+                target, keys, *measured, preconditioner, noise
+            )
+            limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
     most = quiet
@@ -93,7 +97,13 @@ def choose_numbers(
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, slowest, can_slow)
     scheme = None
-    if may_use_epochs(options, gradient, target.structure):
+    if added == 0:
+        inputs = options, gradients, preconditioner, anchor, points, limits, caution, slowest
+        gradient, scheme, chosen = for_predictions(target, key_spectrum, *inputs)
+        noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
+        asked = options.noise_correction
+        kind = asked if isinstance(asked, str) else None
+    elif may_use_epochs(options, gradient, target.structure):
         (plate,) = target.structure.plates.values()
         ends = slowest, curvature.largest
         inputs = plate, limits, noise, chosen, temperature, quiet, caution, ends, can_slow
