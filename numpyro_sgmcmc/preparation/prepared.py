@@ -46,9 +46,10 @@ class Adaptation(NamedTuple):
             None if there was only one, whose time includes compilation.
         noisy_directions: number of directions of large gradient noise that are treated together by
             a matrix; 0 if such directions differ over the posterior, None if they do not limit the
-            step size. If it is 0, the settings suit predictions: the step size keeps their
-            variances within the tolerance on average over rows, the share is the relative excess
-            of these variances, and a draw is worth 0.3 independent ones of them.
+            step size.
+        is_for_predictions: whether the settings suit predictions, and not every parameter: the step
+            size keeps their variances within the tolerance on average over rows, the share is the
+            relative excess of these variances, and a draw is worth 0.3 independent ones of them.
     """
 
     gradient: AbstractGradient
@@ -70,11 +71,7 @@ class Adaptation(NamedTuple):
     is_measured: bool = False
     seconds_per_transition: float | None = None
     noisy_directions: int | None = None
-
-    @property
-    def is_for_predictions(self) -> bool:
-        """Whether the settings suit predictions, and not every parameter."""
-        return self.noisy_directions == 0
+    is_for_predictions: bool = False
 
     @property
     def worth(self) -> float:

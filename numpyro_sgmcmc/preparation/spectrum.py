@@ -61,6 +61,11 @@ class ForPredictions(NamedTuple):
     scheme: AbstractMinibatch | None
     chosen: Chosen
 
+    @property
+    def cost(self) -> float:
+        """Minibatch gradients that the slowest direction takes to relax."""
+        return self.gradient.gradients_per_step * float(self.chosen.relaxation_steps)
+
 
 class Spectrum(NamedTuple):
     """Gradient noise by curvature, in a preconditioner's coordinates.
@@ -122,7 +127,7 @@ def noise_spectrum(
     return Spectrum(curvatures, noise, float(parameters))
 
 
-def for_predictions(
+def predicting(
     target: Target,
     key: jax.Array,
     options: Options,
@@ -151,7 +156,7 @@ def for_predictions(
         slowest: the smallest curvature.
     """
     (plate,) = target.structure.plates.values()
-    found: list[tuple[float, ForPredictions]] = []
+    found: list[ForPredictions] = []
     for gradient in gradients:
         if not has_row_noise(target, gradient):
             continue
@@ -164,9 +169,8 @@ def for_predictions(
             faster = _largest(*inputs, epochs.epoch(plate))
             if float(faster.relaxation_steps) * LEAST_GAIN <= float(best.relaxation_steps):
                 best, scheme = faster, epochs
-        cost = gradient.gradients_per_step * float(best.relaxation_steps)
-        found.append((cost, ForPredictions(gradient, scheme, best)))
-    return min(found, key=lambda one: one[0])[1]
+        found.append(ForPredictions(gradient, scheme, best))
+    return min(found, key=lambda one: one.cost)
 
 
 def widening(spectrum: Spectrum, dynamics: Any, step_size: float, epoch: Epoch | None) -> float:

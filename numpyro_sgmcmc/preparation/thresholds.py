@@ -232,6 +232,10 @@ eigenvalue of even noise is too large by a factor of (1 + sqrt(d / n))^2."""
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 
+GAIN_FOR_PREDICTIONS = 10.0
+"""Factor by which settings for predictions must shorten the relaxation time: they do not keep the
+variance of every single parameter within the tolerance."""
+
 LOOKED_AT = 1_024
 """Rows whose log likelihoods show the effective number of parameters, and its time."""
 

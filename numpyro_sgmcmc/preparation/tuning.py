@@ -24,11 +24,12 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
-from numpyro_sgmcmc.preparation.spectrum import for_predictions
+from numpyro_sgmcmc.preparation.spectrum import predicting
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
+    GAIN_FOR_PREDICTIONS,
     LEAST_GAIN,
     TOLERANCE,
 )
@@ -97,19 +98,25 @@ def choose_numbers(
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, slowest, can_slow)
     scheme = None
-    if added == 0:
-        inputs = options, gradients, preconditioner, anchor, points, limits, caution, slowest
-        gradient, scheme, chosen = for_predictions(target, key_spectrum, *inputs)
-        noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
-        asked = options.noise_correction
-        kind = asked if isinstance(asked, str) else None
-    elif may_use_epochs(options, gradient, target.structure):
+    if may_use_epochs(options, gradient, target.structure):
         (plate,) = target.structure.plates.values()
         ends = slowest, curvature.largest
         inputs = plate, limits, noise, chosen, temperature, quiet, caution, ends, can_slow
         epochs = in_epochs(*inputs)
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
+    for_predictions = None
+    if added == 0:
+        given = options, gradients, preconditioner, anchor, points, limits, caution, slowest
+        for_predictions = predicting(target, key_spectrum, *given)
+        cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
+        if for_predictions.cost * GAIN_FOR_PREDICTIONS > cost:
+            for_predictions = None
+    if for_predictions is not None:
+        gradient, scheme, chosen = for_predictions
+        noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
+        asked = options.noise_correction
+        kind = asked if isinstance(asked, str) else None
     known, loudest = noise.correction, noise.largest
     if can_slow and float(chosen.largest_noise) < 1:
         loudest = chosen.largest_noise * noise.largest
@@ -129,6 +136,7 @@ def choose_numbers(
         plates=target.structure.plates,
         scheme=scheme,
         noisy_directions=added,
+        is_for_predictions=for_predictions is not None,
     )
     return adaptation, preconditioner
 

@@ -112,7 +112,7 @@ def warm_up(
         points = seen.snapshots.reshape(-1, dimension)
         before = adaptation
         # Directions that differ over the posterior do so after every window.
-        differ = before.is_for_predictions
+        differ = before.noisy_directions == 0
         adaptation, linear = tuned_at(key_tune, points)
         slower = _time_of(adaptation) / _time_of(before)
         if adaptation.is_for_predictions:

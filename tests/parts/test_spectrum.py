@@ -27,7 +27,7 @@ from numpyro_sgmcmc.preparation.lanczos import quadrature
 from numpyro_sgmcmc.preparation.limits import limits_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.row_energies import effective_parameters, time_of_rows
-from numpyro_sgmcmc.preparation.spectrum import for_predictions, noise_spectrum, widening
+from numpyro_sgmcmc.preparation.spectrum import noise_spectrum, predicting, widening
 from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE
 from numpyro_sgmcmc.preparation.windows import Seen
 from numpyro_sgmcmc.stationary import relative_variance
@@ -167,7 +167,7 @@ def chosen(asked):
     )
     linear = Diagonal(jnp.asarray(MAP, jnp.float32))
     inputs = (Plain(),), linear, None, points, limits(), 1.0, curvature.min()
-    return for_predictions(target, KEYS[1], options, *inputs)
+    return predicting(target, KEYS[1], options, *inputs)
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.9])
