@@ -76,8 +76,9 @@ def choose_numbers(
     )
     inputs = options.dynamics, curvature
     limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
-    added = None
-    if _is_held_back(options, target, gradient, preconditioner, limits, noise):
+    held_back = (options, target, gradient)
+    unextended, added, is_elusive = (preconditioner, limits), None, False
+    if _is_held_back(*held_back, preconditioner, limits, noise):
         added = 0
         if not differ:
             measured = gradient, anchor, points
@@ -86,6 +87,7 @@ def choose_numbers(
                 target, keys, *measured, preconditioner, noise
             )
             limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
+        is_elusive = added == 0 or _is_held_back(*held_back, preconditioner, limits, noise)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
     most = quiet
@@ -106,17 +108,19 @@ def choose_numbers(
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
     for_predictions = None
-    if added == 0:
-        given = options, gradients, preconditioner, anchor, points, limits, caution, slowest
+    if is_elusive:
+        linear, smooth = unextended
+        given = options, gradients, linear, anchor, points, smooth, caution, slowest
         for_predictions = predicting(target, key_spectrum, *given)
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
         if for_predictions.cost * GAIN_FOR_PREDICTIONS > cost:
             for_predictions = None
     if for_predictions is not None:
+        preconditioner, limits = unextended
         gradient, scheme, chosen = for_predictions
         noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
         asked = options.noise_correction
-        kind = asked if isinstance(asked, str) else None
+        kind, added = asked if isinstance(asked, str) else None, 0
     known, loudest = noise.correction, noise.largest
     if can_slow and float(chosen.largest_noise) < 1:
         loudest = chosen.largest_noise * noise.largest
