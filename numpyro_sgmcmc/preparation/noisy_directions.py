@@ -28,6 +28,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
+from numpyro_sgmcmc.preparation.lanczos import lanczos
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     ADDED_DIRECTIONS,
@@ -135,33 +136,6 @@ def noise_product(
         return linear.transpose(moved) / count
 
     return product
-
-
-def lanczos(
-    product: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int
-) -> tuple[jax.Array, jax.Array]:
-    """Return Ritz values, ascending, and vectors as rows, of a symmetric map (Lanczos 1950).
-
-    Each vector is made orthogonal to all before it, twice, because rounding undoes it otherwise.
-    """
-    tiny = jnp.finfo(start.dtype).tiny
-
-    def body(i: jax.Array, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        basis, vector, own, next_to = carry
-        basis = basis.at[i].set(vector)
-        image = product(vector)
-        own = own.at[i].set(vector @ image)
-        for _ in range(2):
-            image = image - (basis @ image) @ basis
-        length = jnp.linalg.norm(image)
-        return basis, image / jnp.maximum(length, tiny), own, next_to.at[i].set(length)
-
-    zeros = jnp.zeros(steps, start.dtype)
-    first = jnp.zeros((steps, start.size), start.dtype), start / jnp.linalg.norm(start)
-    basis, _, own, next_to = jax.lax.fori_loop(0, steps, body, (*first, zeros, zeros))
-    beside = jnp.diag(next_to[:-1], 1)
-    values, vectors = jnp.linalg.eigh(jnp.diag(own) + beside + beside.T)
-    return values, vectors.T @ basis
 
 
 def _excess(

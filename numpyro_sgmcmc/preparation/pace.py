@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation.autocorrelation import Slowest
 from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.row_energies import RowTime
 from numpyro_sgmcmc.preparation.thresholds import (
     BURN_IN_DRAWS,
     LARGEST_GROWTH,
@@ -58,6 +59,22 @@ def need_of(
     sites = structure.unravel(jnp.zeros(structure.dimension).at[found.place].set(1.0))
     site = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
     return Need(jnp.asarray(time), site, found.is_known)
+
+
+def need_of_predictions(before: Need, found: RowTime | None, slower: float) -> Need:
+    """Return the transitions that an independent draw of a prediction takes.
+
+    Args:
+        before: what was known before the last window.
+        found: what that window shows of rows.
+        slower: by what factor the run is slower than that window, because of another step size.
+    """
+    if found is None:
+        return before._replace(time=before.time * slower)
+    time = found.time * slower
+    if not found.is_known:
+        time = min(time, float(before.time) * slower)
+    return Need(jnp.asarray(time), None, True)
 
 
 def wanted_steps(need: Need) -> Any:

@@ -47,6 +47,9 @@ class Adaptation(NamedTuple):
         noisy_directions: number of directions of large gradient noise that are treated together by
             a matrix; 0 if such directions differ over the posterior, None if they do not limit the
             step size.
+        is_for_predictions: whether the settings suit predictions, and not every parameter: the step
+            size keeps their variances within the tolerance on average over rows, the share is the
+            relative excess of these variances, and a draw is worth 0.3 independent ones of them.
     """
 
     gradient: AbstractGradient
@@ -68,6 +71,7 @@ class Adaptation(NamedTuple):
     is_measured: bool = False
     seconds_per_transition: float | None = None
     noisy_directions: int | None = None
+    is_for_predictions: bool = False
 
     @property
     def worth(self) -> float:
@@ -84,13 +88,21 @@ class Adaptation(NamedTuple):
                 f" Noise limits the step size: with {larger_minibatches(self.plates, factor)} it"
                 f" could be {factor:.0f} times as large."
             )
-        taken = "left in" if self.correction is None else "taken out of the injected noise"
+        heating = (
+            f"{float(self.share):.1%} of the injected noise,"
+            f" {'left in' if self.correction is None else 'taken out of the injected noise'}"
+        )
+        if self.is_for_predictions:
+            heating = (
+                "in directions that differ over the posterior, which widens variances of"
+                f" predictions by {float(self.share):.1%} on average"
+            )
         epochs = "" if self.scheme is None else ", rows in epochs"
         return (
             f"{type(self.gradient).__name__} gradient{epochs}, step size"
             f" {float(self.step_size):.3g}{friction}: curvature {float(self.curvature):.3g},"
             f" gradient noise {float(self.noise):.3g} in whitened units,"
-            f" {float(self.share):.1%} of the injected noise, {taken}; {self._pace()};"
+            f" {heating}; {self._pace()};"
             f" {self.windows} windows.{advice}"
         )
 
@@ -98,6 +110,8 @@ class Adaptation(NamedTuple):
         """Return the number of transitions per draw, and the reason."""
         count, time = int(self.num_steps), float(self.autocorrelation_time)
         site = "the slowest direction" if self.slowest_site is None else f"{self.slowest_site!r}"
+        if self.is_for_predictions:
+            site = "a prediction"
         about = "about" if self.is_measured or self.slowest_site is None else "at least"
         took = ""
         if self.seconds_per_transition is not None:

@@ -232,6 +232,25 @@ eigenvalue of even noise is too large by a factor of (1 + sqrt(d / n))^2."""
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 
+GAIN_FOR_PREDICTIONS = 10.0
+"""Factor by which settings for predictions must shorten the relaxation time: they do not keep the
+variance of every single parameter within the tolerance."""
+
+LOOKED_AT = 1_024
+"""Rows whose log likelihoods show the effective number of parameters, and its time."""
+
+LEAST_CORRELATION = 0.1
+"""Smallest autocorrelation of snapshots that shows a time: the standard error of one from 120 pairs
+of a single row is 0.09."""
+
+SLOW = 0.9
+"""Quantile of the rows' autocorrelations that counts."""
+
+SPECTRUM_STEPS = 16
+DEVIATIONS = 2
+"""Steps of Lanczos's method, and minibatch gradients at each of a few positions, from which the
+noise by curvature is found. Each step takes a product with the Hessian of many rows."""
+
 UNEVEN_DRAWS = 16
 """Minibatch gradients at each position from which the noise there is compared with the others', and
 as many as its average is measured from."""

@@ -24,10 +24,12 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
+from numpyro_sgmcmc.preparation.spectrum import predicting
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
+    GAIN_FOR_PREDICTIONS,
     LEAST_GAIN,
     TOLERANCE,
 )
@@ -46,7 +48,7 @@ def choose_numbers(
     points: jax.Array,
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
-    looks_for_noise: bool = True,
+    differ: bool = False,
 ) -> tuple[Adaptation, AbstractLinearMap]:
     """Choose a gradient estimator, the friction, and the largest step size within tolerance.
 
@@ -63,9 +65,10 @@ def choose_numbers(
         points: positions typical of the posterior, (points, d).
         smallest_curvature: in the preconditioner's coordinates; None if it is not known.
         caution: factor of the step size; below 1 if larger step sizes have diverged.
-        looks_for_noise: whether directions of large noise may be looked for in high dimension.
+        differ: whether directions of large noise are known to differ over the posterior, so that
+            they are not looked for.
     """
-    key_curvature, key_noise, key_uneven, key_rows = random.keys_of(key, 4)
+    key_curvature, key_noise, key_uneven, key_rows, key_spectrum = random.keys_of(key, 5)
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
@@ -73,14 +76,18 @@ def choose_numbers(
     )
     inputs = options.dynamics, curvature
     limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
-    added = None
-    if looks_for_noise and _is_held_back(options, target, gradient, preconditioner, limits, noise):
-        measured = gradient, anchor, points
-        keys = key_noise, key_rows
-        preconditioner, noise, added = _with_noisy_directions(
-            target, keys, *measured, preconditioner, noise
-        )
-        limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
+    held_back = (options, target, gradient)
+    unextended, added, is_elusive = (preconditioner, limits), None, False
+    if _is_held_back(*held_back, preconditioner, limits, noise):
+        added = 0
+        if not differ:
+            measured = gradient, anchor, points
+            keys = key_noise, key_rows
+            preconditioner, noise, added = _with_noisy_directions(
+                target, keys, *measured, preconditioner, noise
+            )
+            limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
+        is_elusive = added == 0 or _is_held_back(*held_back, preconditioner, limits, noise)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
     most = quiet
@@ -100,6 +107,20 @@ def choose_numbers(
         epochs = in_epochs(*inputs)
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
+    for_predictions = None
+    if is_elusive:
+        linear, smooth = unextended
+        given = options, gradients, linear, anchor, points, smooth, caution, slowest
+        for_predictions = predicting(target, key_spectrum, *given)
+        cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
+        if for_predictions.cost * GAIN_FOR_PREDICTIONS > cost:
+            for_predictions = None
+    if for_predictions is not None:
+        preconditioner, limits = unextended
+        gradient, scheme, chosen = for_predictions
+        noise = measured_noise(target, key_noise, gradient, preconditioner, anchor, points)
+        asked = options.noise_correction
+        kind, added = asked if isinstance(asked, str) else None, 0
     known, loudest = noise.correction, noise.largest
     if can_slow and float(chosen.largest_noise) < 1:
         loudest = chosen.largest_noise * noise.largest
@@ -119,6 +140,7 @@ def choose_numbers(
         plates=target.structure.plates,
         scheme=scheme,
         noisy_directions=added,
+        is_for_predictions=for_predictions is not None,
     )
     return adaptation, preconditioner
 

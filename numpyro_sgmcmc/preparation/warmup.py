@@ -23,12 +23,14 @@ from numpyro_sgmcmc.preparation.pace import (
     Need,
     chosen_steps,
     need_of,
+    need_of_predictions,
     next_length,
     pace_of,
     window_lengths,
 )
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.refusal import check_resolution
+from numpyro_sgmcmc.preparation.row_energies import time_of_rows
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
@@ -77,7 +79,7 @@ def warm_up(
     points, positions = target.run(draw, approximation, key_points, name=name, optimise=False)
     if temperature > 0:
         check_resolution(target.structure, approximation.centre, jnp.std(points, axis=0))
-    caution, looks = 1.0, True
+    caution, differ = 1.0, False
     # Values are not known while JAX is tracing. At T = 0 draws do not show the posterior's width.
     has_windows = not isinstance(approximation.centre, Tracer) and temperature > 0
 
@@ -85,7 +87,7 @@ def warm_up(
         linear = given or approximation.spread
         smallest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
-            target, key, options, gradients, linear, anchor, points, smallest, caution, looks
+            target, key, options, gradients, linear, anchor, points, smallest, caution, differ
         )
 
     adaptation, linear = tuned_at(key_tune, points)
@@ -93,7 +95,7 @@ def warm_up(
     done: list[int] = []
     seconds = None
     while length := _next_length(options, num_warmup if has_windows else 0, done, need):
-        key_window, key_tune, key = random.keys_of(key, 3)
+        key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
         began = perf_counter()
@@ -110,10 +112,13 @@ def warm_up(
         points = seen.snapshots.reshape(-1, dimension)
         before = adaptation
         # Directions that differ over the posterior do so after every window.
-        looks = before.noisy_directions != 0
+        differ = before.noisy_directions == 0
         adaptation, linear = tuned_at(key_tune, points)
         slower = _time_of(adaptation) / _time_of(before)
-        need = need_of(adaptation.relaxation_steps, slowest(seen), slower, target.structure)
+        if adaptation.is_for_predictions:
+            need = need_of_predictions(need, time_of_rows(target, key_rows, seen), slower)
+        else:
+            need = need_of(adaptation.relaxation_steps, slowest(seen), slower, target.structure)
         done.append(length)
     tuned, adaptation = _tuned(adaptation, linear), adaptation._replace(windows=len(done))
     if options.num_steps is None:

@@ -143,8 +143,9 @@ def warn_about_mixing(
     took = ""
     if adaptation.seconds_per_transition is not None:
         took = f", {duration(float(steps) * adaptation.seconds_per_transition)} with 8 walkers"
+    of = "predictions' standard" if adaptation.is_for_predictions else "standard"
     warn_user(
-        f"Step size {float(adaptation.step_size):.3g} keeps the error of standard deviations near"
+        f"Step size {float(adaptation.step_size):.3g} keeps the error of {of} deviations near"
         f" 5 %{batch} (gradient noise {float(adaptation.noise):.3g}, curvature"
         f" {float(adaptation.curvature):.3g}, in whitened units), but needs about"
         f" {float(steps):,.0f} transitions{slow} for one independent draw{took}{per_draw}: this run"
@@ -158,11 +159,9 @@ def _remedies(adaptation: Adaptation, options: Options) -> list[str]:
     factor = float(adaptation.batch_factor)
     if factor > ADVISED_FROM:
         batches = larger_minibatches(adaptation.plates, factor)
-        return (
-            [batches]
-            if adaptation.gradient.is_control_variate
-            else ["gradient=FixedPoint()", batches]
-        )
+        # For predictions, all estimators were compared.
+        is_known = adaptation.gradient.is_control_variate or adaptation.is_for_predictions
+        return [batches] if is_known else ["gradient=FixedPoint()", batches]
     if options.preconditioner is not None:
         return ["preconditioner=None, which lets the warm-up choose"]
     if adaptation.slowest_site is None:

@@ -15,7 +15,8 @@ from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Coupled
 from numpyro_sgmcmc.preparation import Target, tuning
-from numpyro_sgmcmc.preparation.noisy_directions import lanczos, noise_product
+from numpyro_sgmcmc.preparation.lanczos import lanczos
+from numpyro_sgmcmc.preparation.noisy_directions import noise_product
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.thresholds import ADDED_DIRECTIONS, TOLERANCE
 from numpyro_sgmcmc.subspace import Group, Subspace

@@ -1,0 +1,221 @@
+"""Settings for predictions, where directions of gradient noise differ over the posterior."""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from numpyro.infer import MCMC, init_to_uniform
+from sklearn.datasets import load_digits
+
+from numpyro_sgmcmc import (
+    Diagonal,
+    FixedPoint,
+    Plain,
+    ReshuffledMinibatch,
+    SGHMCSplit,
+    Splitting,
+    UniformMinibatch,
+)
+from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.preparation.kinks import Typical
+from numpyro_sgmcmc.preparation.lanczos import quadrature
+from numpyro_sgmcmc.preparation.limits import limits_of
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.row_energies import effective_parameters, time_of_rows
+from numpyro_sgmcmc.preparation.spectrum import noise_spectrum, predicting, widening
+from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE
+from numpyro_sgmcmc.preparation.windows import Seen
+from numpyro_sgmcmc.stationary import relative_variance
+
+KEYS = jax.random.split(jax.random.key(3), 8)
+SIZE, ROWS, BATCH, Z = 64, 400, 20, 4.0
+SLOPES = np.geomspace(0.1, 1.0, SIZE)
+PRECISION = 1.0 + ROWS * SLOPES**2
+MAP = np.full(SIZE, 0.2)
+
+
+def model(y):
+    """Independent coordinates of different curvature, all seen by every row."""
+    theta = numpyro.sample("theta", dist.Normal(0.0, 1.0).expand([SIZE]).to_event(1))
+    with numpyro.plate("rows", ROWS, subsample_size=BATCH) as rows:
+        mean = jnp.asarray(SLOPES, jnp.float32) * theta
+        numpyro.sample("y", dist.Normal(mean, 1.0).to_event(1), obs=y[rows])
+
+
+@cache
+def problem():
+    """Return the target, exact draws, curvatures c_k and noise V_k in the map's coordinates."""
+    y = np.random.default_rng(0).normal(size=(ROWS, SIZE))
+    target = Target(
+        read_structure(model, (jnp.asarray(y, jnp.float32),), {}),
+        UniformMinibatch(),
+        (jnp.asarray(y, jnp.float32),),
+        {},
+    )
+    draws = np.asarray(jax.random.normal(KEYS[0], (128, SIZE)), np.float64) / np.sqrt(PRECISION)
+    points = jnp.asarray(ROWS * SLOPES * y.mean(0) / PRECISION + draws, jnp.float32)
+    noise = MAP**2 * ROWS**2 / BATCH * SLOPES**2 * y.var(0)
+    return target, points, MAP**2 * PRECISION, noise, y
+
+
+def spectrum():
+    target, points, *_ = problem()
+    linear = Diagonal(jnp.asarray(MAP, jnp.float32))
+    return noise_spectrum(target, KEYS[1], Plain(), linear, None, points)
+
+
+def test_a_quadrature_is_exact_for_polynomials():
+    rng = np.random.default_rng(1)
+    axes = np.linalg.qr(rng.normal(size=(30, 30)))[0]
+    values = np.linspace(-1.0, 2.0, 30)
+    whole = jnp.asarray(axes * values @ axes.T, jnp.float32)
+    start = rng.normal(size=30)
+    nodes, weights = (
+        np.asarray(x, np.float64)
+        for x in jax.jit(lambda v: quadrature(lambda u: whole @ u, v, 6))(
+            jnp.asarray(start, jnp.float32)
+        )
+    )
+    for power in range(12):
+        exact = (axes.T @ start) ** 2 @ values**power
+        # Rounding in single precision.
+        np.testing.assert_allclose(weights @ nodes**power, exact, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scheme", [None, ReshuffledMinibatch()], ids=["independent", "epochs"])
+def test_widening_is_the_sum_over_directions_of_the_exact_recursion(scheme):
+    """Within 4 standard errors, which fails by chance at a rate of 6e-5.
+
+    A pair of gradients at each of 4 positions gives one squared deviation each. For normal noise
+    the sum of heat(c_k) e_k^2 has the variance 2 sum (heat(c_k) V_k)^2.
+    """
+    target, _, curvature, noise, _ = problem()
+    (plate,) = target.structure.plates.values()
+    epoch = None if scheme is None else scheme.epoch(plate)
+    dynamics, h = Splitting(friction=1.5), 0.05
+    nothing = np.zeros(SIZE)
+    inputs = dynamics, h, curvature
+    silent = relative_variance(*inputs, nothing, nothing)
+    excess = relative_variance(*inputs, noise, nothing, epoch=epoch) - silent
+    error = np.sqrt(2 * np.sum(excess**2) / CURVATURE_POINTS)
+    found = widening(spectrum(), dynamics, h, epoch)
+    assert 0.02 < error / excess.sum() < 0.2  # a test of a few tens of per cent
+    assert abs(found - excess.sum()) < Z * error
+
+
+def test_effective_parameters_are_those_of_the_posterior():
+    """p = sum_i sum_k (y_ik - mean y_k)^2 a_k^2 v_k, with 4 standard errors (6e-5)."""
+    target, points, *_, y = problem()
+    found = float(target.run(effective_parameters, points, KEYS[2]))
+    parts = ROWS * y.var(0) * SLOPES**2 / PRECISION
+    weights = (y - y.mean(0)) * SLOPES / np.sqrt(PRECISION)
+    error = np.sqrt(2 / (len(points) - 1)) * np.linalg.norm(weights.T @ weights)
+    assert abs(found - parts.sum()) < Z * error
+    assert error < 0.05 * parts.sum()
+
+
+@pytest.mark.parametrize("asked", [None, "diagonal"], ids=["open", "a correction"])
+def test_predictions_are_within_the_tolerance(asked):
+    """The variance of fitted values is at most half of the tolerance too large, by the recursion.
+
+    The measured noise has the standard error of `test_widening...`, so that 4 of them are allowed.
+    Where the user asks for a correction, epochs are not used, and the bound ignores it.
+    """
+    target, _, curvature, noise, _ = problem()
+    (plate,) = target.structure.plates.values()
+    found = chosen(asked)
+    epoch = None if found.scheme is None else found.scheme.epoch(plate)
+    assert (epoch is None) == (asked is not None)
+    nothing = np.zeros(SIZE)
+    inputs = limits().dynamics, float(found.chosen.step_size), curvature
+    excess = relative_variance(*inputs, noise, nothing, epoch=epoch)
+    excess = excess - relative_variance(*inputs, nothing, nothing)
+    error = np.sqrt(2 * np.sum(excess**2) / CURVATURE_POINTS)
+    of_rows = SLOPES**2 / PRECISION
+    parameters = spectrum().parameters
+    assert (excess.sum() - Z * error) / parameters <= TOLERANCE / 2
+    assert of_rows @ excess / of_rows.sum() <= (excess.sum() + Z * error) / parameters
+    assert float(found.chosen.share) <= TOLERANCE / 2
+
+
+def limits():
+    _, _, curvature, noise, _ = problem()
+    typical = Typical(*(jnp.float32(x) for x in (curvature.max(), curvature.mean(), 0.0)))
+    return limits_of(Splitting(), typical, jnp.float32(noise.max()), SIZE, 1.0)
+
+
+def chosen(asked):
+    target, points, curvature, *_ = problem()
+    options = Options(
+        dynamics=Splitting(),
+        step_size=None,
+        has_constant_step_size=True,
+        gradient=None,
+        temperature=1.0,
+        minibatch=UniformMinibatch(),
+        preconditioner=None,
+        noise_correction=asked,
+        num_steps=None,
+        max_num_steps=1_024,
+        init_strategy=init_to_uniform,
+        has_open_minibatch=True,
+    )
+    linear = Diagonal(jnp.asarray(MAP, jnp.float32))
+    inputs = (Plain(),), linear, None, points, limits(), 1.0, curvature.min()
+    return predicting(target, KEYS[1], options, *inputs)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.9])
+def test_the_time_of_rows_is_that_of_their_autocorrelation(kept):
+    """Rows are linear in the position here, so that all have the autocorrelation `kept`.
+
+    The 0.9 quantile of estimates is 1.3 standard errors too large; 5 more are allowed, which fails
+    by chance at a rate of 3e-7 a row.
+    """
+    target, *_ = problem()
+    count, walkers = 200, 32
+    shocks = np.asarray(jax.random.normal(KEYS[3], (count, walkers, SIZE)))
+    path = [shocks[0]]
+    for shock in shocks[1:]:
+        path.append(kept * path[-1] + np.sqrt(1 - kept**2) * shock)
+    seen = Seen(*[None] * 2, jnp.asarray(np.array(path)), *[None] * 2, 10 * count)
+    found = time_of_rows(target, KEYS[4], seen)
+    error = np.sqrt((1 - kept**2) / (count - 1) / walkers)
+    assert found is not None and found.is_known == (kept > 0)
+    if kept:
+        assert abs(np.exp(-2 * 10 / found.time) - kept) < 6.3 * error
+    else:
+        assert found.time == pytest.approx(2 * 10 / np.log(10))
+
+
+def network(x, y):
+    def normal(name, *shape):
+        return numpyro.sample(name, dist.Normal(0, 1).expand(shape).to_event(len(shape)))
+
+    inner, outer = normal("inner", 64, 9), normal("outer", 9, 10)
+    with numpyro.plate("rows", len(x), subsample_size=32) as rows:
+        logits = jnp.tanh(x[rows] @ inner) @ outer
+        numpyro.sample("y", dist.CategoricalLogits(logits), obs=y[rows])
+
+
+@pytest.mark.slow
+def test_a_network_is_sampled_for_its_predictions():
+    pixels, label = load_digits(return_X_y=True)
+    x, y = jnp.asarray(pixels[:512] / 16, jnp.float32), jnp.asarray(label[:512])
+    kernel = SGHMCSplit(network)
+    options = {"num_chains": 4, "chain_method": "vectorized", "progress_bar": False}
+    mcmc = MCMC(kernel, num_warmup=40, num_samples=2, **options)
+    mcmc.run(jax.random.key(0), x, y)
+    found = kernel.adaptation
+    assert found is not None and found.is_for_predictions
+    assert found.scheme is not None and float(found.share) <= TOLERANCE / 2
+    # Noise in one direction of unknown curvature would allow this step size.
+    alone = TOLERANCE * float(found.friction) / float(found.noise)
+    assert float(found.step_size) > 4 * alone
+    assert "a prediction takes about" in str(found)
+    assert isinstance(found.gradient, Plain | FixedPoint)
