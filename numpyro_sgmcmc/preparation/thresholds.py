@@ -232,10 +232,6 @@ eigenvalue of even noise is too large by a factor of (1 + sqrt(d / n))^2."""
 CHANCE_OF_NOISE = 4.0
 """Standard errors by which the noise of a direction must exceed that of its coordinates."""
 
-GAIN_FOR_PREDICTIONS = 10.0
-"""Factor by which settings for predictions must shorten the relaxation time: they do not keep the
-variance of every single parameter within the tolerance."""
-
 LOOKED_AT = 1_024
 """Rows whose log likelihoods show the effective number of parameters, and its time."""
 
@@ -243,8 +239,9 @@ LEAST_CORRELATION = 0.1
 """Smallest autocorrelation of snapshots that shows a time: the standard error of one from 120 pairs
 of a single row is 0.09."""
 
-SLOW = 0.9
-"""Quantile of the rows' autocorrelations that counts."""
+SLOW = 1.28
+"""Standard deviations above the mean of the rows' autocorrelations at which a row counts as slow: a
+tenth of normal values are larger."""
 
 SPECTRUM_STEPS = 16
 DEVIATIONS = 2

@@ -22,6 +22,7 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
     with_noisy_directions,
 )
 from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
 from numpyro_sgmcmc.preparation.spectrum import predicting
@@ -29,7 +30,6 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
-    GAIN_FOR_PREDICTIONS,
     LEAST_GAIN,
     TOLERANCE,
 )
@@ -108,12 +108,12 @@ def choose_numbers(
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
     for_predictions = None
-    if is_elusive:
+    if is_elusive and wanted_steps(Need(2 * chosen.relaxation_steps)) > options.max_num_steps:
         linear, smooth = unextended
         given = options, gradients, linear, anchor, points, smooth, caution, slowest
         for_predictions = predicting(target, key_spectrum, *given)
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
-        if for_predictions.cost * GAIN_FOR_PREDICTIONS > cost:
+        if for_predictions.cost * LEAST_GAIN > cost:
             for_predictions = None
     if for_predictions is not None:
         preconditioner, limits = unextended
