@@ -5,13 +5,13 @@ from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.coupling import groups_of, rescaled
 from numpyro_sgmcmc.preparation.first import first_states
 from numpyro_sgmcmc.preparation.measure import curvatures
+from numpyro_sgmcmc.preparation.noise import measured_noise
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pipeline import prepare
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, View, is_traced
 from numpyro_sgmcmc.preparation.thresholds import TOLERANCE, WALKERS
-from numpyro_sgmcmc.preparation.tuning import measured_noise
 from numpyro_sgmcmc.preparation.warn import warn_about_dropped_sites
 
 __all__ = [

@@ -10,10 +10,11 @@ from numpyro_sgmcmc.preparation.approximation import Approximation, laplace, poi
 from numpyro_sgmcmc.preparation.limits import suggested_friction
 from numpyro_sgmcmc.preparation.locate import anchor_of, find_anchor
 from numpyro_sgmcmc.preparation.measure import curvatures
+from numpyro_sgmcmc.preparation.noise import measured_noise
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.prepared import Prepared
 from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.tuning import as_correction, measured_noise
+from numpyro_sgmcmc.preparation.tuning import as_correction
 from numpyro_sgmcmc.state import Tuned
 
 

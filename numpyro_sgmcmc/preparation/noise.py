@@ -1,6 +1,7 @@
 """Measurements of gradient noise, in a preconditioner's coordinates."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +14,9 @@ from numpyro_sgmcmc.correction import (
 )
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
+from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
-from numpyro_sgmcmc.preparation.target import View
+from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CHANCE_OF_NOISE,
     DENSE_NOISE,
@@ -46,6 +48,32 @@ def silence(like: jax.Array, dimension: int) -> Noise:
     """Return the noise of exact gradients."""
     zero = jnp.zeros_like(like)
     return Noise(zero, DiagonalCorrection(jnp.zeros(dimension, zero.dtype)), zero, zero)
+
+
+def measured_noise(
+    target: Target,
+    key: jax.Array,
+    gradient: AbstractGradient,
+    preconditioner: AbstractLinearMap,
+    anchor: Anchor | None,
+    points: jax.Array,
+) -> Noise:
+    """Return an estimator's gradient noise at typical points, in whitened coordinates."""
+    measure, name = noise_program(gradient)
+    return target.run(measure, anchor, preconditioner, points, key, name=name)
+
+
+def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
+    """Return the program of `measured_noise` and its name.
+
+    The program takes an anchor, a preconditioner, points and a key.
+    """
+
+    def measure(view: View, anchor: Any, linear: Any, points: jax.Array, key: jax.Array) -> Noise:
+        # The state of an estimator that follows the walker is taken at a typical point.
+        return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
+
+    return measure, (gradient_noise, identity_of(gradient))
 
 
 def gradient_noise(

@@ -16,6 +16,7 @@ e' heat(H) e, which the method of Lanczos integrates (Golub and Welsch 1969): it
 the squares of the first entries of its eigenvectors, are nodes and weights.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -194,16 +195,22 @@ def _largest(
     slowest: Any,
     epoch: Epoch | None,
 ) -> Chosen:
-    """Return the largest step size, times `caution`, at which the widening is at most `most`."""
-    found, factor = np.inf, 1.0
-    for factor in STEP_FACTORS:
-        found = widening(spectrum, limits.dynamics, float(limits.smooth) * factor, epoch)
-        if found <= most:
-            break
+    """Return the largest step size, times `caution`, at which the widening is at most `most`.
+
+    The widening grows with the step size, so that it is found by bisection.
+    """
+
+    def at(place: int) -> float:
+        h = float(limits.smooth) * STEP_FACTORS[place]
+        return widening(spectrum, limits.dynamics, h, epoch)
+
+    last = len(STEP_FACTORS) - 1
+    place = bisect_left(range(last), True, key=lambda place: at(place) <= most)
+    factor = STEP_FACTORS[place]
     h = caution * limits.smooth * factor
     return Chosen(
         step_size=h,
-        share=jnp.asarray(found / spectrum.parameters),
+        share=jnp.asarray(at(place) / spectrum.parameters),
         relaxation_steps=limits.dynamics.relaxation_steps(slowest, h),
         batch_factor=jnp.asarray(1 / factor),
         largest_noise=jnp.ones_like(h),

@@ -1,6 +1,6 @@
 """Choice of the settings that the user left open: gradient, friction, correction, step size."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,12 +10,11 @@ from jax.core import Tracer
 from numpyro_sgmcmc.correction import AbstractCorrection, CoupledCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
-from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
-from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
-from numpyro_sgmcmc.preparation.noise import Noise, gradient_noise, silence
+from numpyro_sgmcmc.preparation.limits import Chosen, Limits, choose, limits_of
+from numpyro_sgmcmc.preparation.noise import Noise, measured_noise, silence
 from numpyro_sgmcmc.preparation.noisy_directions import (
     has_row_noise,
     largest_excess,
@@ -25,8 +24,8 @@ from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import slowed
-from numpyro_sgmcmc.preparation.spectrum import predicting
-from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.spectrum import ForPredictions, predicting
+from numpyro_sgmcmc.preparation.target import Target
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
@@ -108,13 +107,11 @@ def choose_numbers(
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
     for_predictions = None
-    if is_elusive and wanted_steps(Need(2 * chosen.relaxation_steps)) > options.max_num_steps:
+    if is_elusive:
         linear, smooth = unextended
-        given = options, gradients, linear, anchor, points, smooth, caution, slowest
-        for_predictions = predicting(target, key_spectrum, *given)
+        given = gradients, linear, anchor, points, smooth, caution, slowest
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
-        if for_predictions.cost * LEAST_GAIN > cost:
-            for_predictions = None
+        for_predictions = _for_predictions(target, key_spectrum, options, chosen, cost, given)
     if for_predictions is not None:
         preconditioner, limits = unextended
         gradient, scheme, chosen = for_predictions
@@ -200,6 +197,25 @@ def _with_noisy_directions(
     return wider, found, wider.subspace.size - linear.subspace.size
 
 
+def _for_predictions(
+    target: Target, key: jax.Array, options: Options, chosen: Chosen, cost: float, given: Any
+) -> ForPredictions | None:
+    """Return settings for predictions where those for every parameter take too long, else None.
+
+    Args:
+        target: the model bound to its data.
+        key: key of the measurements.
+        options: the user's choices.
+        chosen: settings that keep the variance of every parameter within the tolerance.
+        cost: minibatch gradients that these take to relax.
+        given: further arguments of `predicting`.
+    """
+    if wanted_steps(Need(2 * chosen.relaxation_steps)) <= options.max_num_steps:
+        return None
+    found = predicting(target, key, options, *given)
+    return found if found.cost * LEAST_GAIN <= cost else None
+
+
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:
     """Return a correction of this kind for the measured noise.
 
@@ -272,29 +288,3 @@ def _least_noisy(
             best = gradient, noise
     assert best is not None
     return best
-
-
-def measured_noise(
-    target: Target,
-    key: jax.Array,
-    gradient: AbstractGradient,
-    preconditioner: AbstractLinearMap,
-    anchor: Anchor | None,
-    points: jax.Array,
-) -> Noise:
-    """Return an estimator's gradient noise at typical points, in whitened coordinates."""
-    measure, name = noise_program(gradient)
-    return target.run(measure, anchor, preconditioner, points, key, name=name)
-
-
-def noise_program(gradient: AbstractGradient) -> tuple[Callable, Any]:
-    """Return the program of `measured_noise` and its name.
-
-    The program takes an anchor, a preconditioner, points and a key.
-    """
-
-    def measure(view: View, anchor: Any, linear: Any, points: jax.Array, key: jax.Array) -> Noise:
-        # The state of an estimator that follows the walker is taken at a typical point.
-        return gradient_noise(view, gradient, anchor, points[-1], linear, points, key)
-
-    return measure, (gradient_noise, identity_of(gradient))

@@ -18,6 +18,7 @@ from numpyro_sgmcmc.preparation.autocorrelation import slowest
 from numpyro_sgmcmc.preparation.coupling import coupled
 from numpyro_sgmcmc.preparation.learning import updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
+from numpyro_sgmcmc.preparation.noise import noise_program
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.pace import (
     Need,
@@ -36,7 +37,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
     WALKERS,
 )
-from numpyro_sgmcmc.preparation.tuning import choose_numbers, noise_program
+from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.windows import Window
 from numpyro_sgmcmc.state import Pace, Tuned
 

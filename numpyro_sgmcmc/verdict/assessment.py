@@ -109,6 +109,8 @@ class Evidence(NamedTuple):
         predictions: how well functions of the draws are known; None where there are none.
         ages: the ages of gradients; None if they are never old.
         unvisited: a mode that the chains miss; None where none is known.
+        suits_predictions: whether the warm-up chose settings for predictions, and not for single
+            parameters.
     """
 
     diverged: float
@@ -136,6 +138,7 @@ class Evidence(NamedTuple):
     predictions: Predictions | None
     ages: Ages | None = None
     unvisited: Unvisited | None = None
+    suits_predictions: bool = False
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
@@ -181,6 +184,9 @@ def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int
     if outcome is not Outcome.NOT_KNOWN or evidence.unchecked is not None:
         return None
     if causes == [Cause.IMPRECISE] and np.isposinf(evidence.factor):
+        return None
+    mixes = evidence.predictions is not None and evidence.predictions.mix
+    if evidence.suits_predictions and mixes:
         return None
     short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
     measured = evidence.factor if np.isfinite(evidence.factor) else 1.0

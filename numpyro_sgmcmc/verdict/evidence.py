@@ -86,6 +86,7 @@ def evidence_of(
         predictions=predictions,
         ages=_ages(run, by_age, site_of),
         unvisited=unvisited_mode(run, site_of),
+        suits_predictions=run.suits_predictions,
     )
 
 

@@ -51,6 +51,8 @@ class FinishedRun(NamedTuple):
         staleness: how old gradients are, and the remedy; None if they are never old.
         latents: the chains' last positions and latents of rows, with a leading axis; None for a
             model without latents of rows.
+        suits_predictions: whether the warm-up chose settings for predictions, and not for single
+            parameters.
     """
 
     target: Target
@@ -68,6 +70,7 @@ class FinishedRun(NamedTuple):
     seconds_of_draw: float | None
     staleness: Staleness | None = None
     latents: Walkers | None = None
+    suits_predictions: bool = False
 
     @property
     def step_size(self) -> float:
@@ -133,6 +136,7 @@ def finished_run(run: Run) -> FinishedRun:
         seconds_of_draw=_seconds_of_draw(run),
         staleness=run.options.staleness,
         latents=_latents(run),
+        suits_predictions=run.adaptation is not None and run.adaptation.is_for_predictions,
     )
 
 

@@ -36,6 +36,11 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         advice += other_methods(evidence.passes)
     else:
         advice = _no_draws(evidence) if causes == [Cause.IMPRECISE] else ""
+    if evidence.suits_predictions:
+        advice += (
+            " The warm-up chose settings for predictions; with a larger `max_num_steps` it chooses"
+            " settings for single parameters."
+        )
     return f"{outcome.value}{target}: {first}{also}{advice}"
 
 

@@ -13,7 +13,7 @@ from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, Splitt
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import Identity
-from numpyro_sgmcmc.preparation.tuning import measured_noise
+from numpyro_sgmcmc.preparation.noise import measured_noise
 from numpyro_sgmcmc.preparation.windows import Window
 from tests.oracles import linear
 from tests.parts.test_warmup import TARGET, target_of

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
@@ -15,6 +16,7 @@ from numpyro_sgmcmc.types import Plate
 from numpyro_sgmcmc.verdict import budget
 from numpyro_sgmcmc.verdict import draws as verdict_draws
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
+from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 from tests.marks import briefly
 from tests.verdict.draws import autoregression, gaussian, independent, kernel_of, scales, verdict
@@ -287,6 +289,17 @@ def test_more_draws_are_advised_with_their_time_and_what_is_faster():
     assert "2,000 more draws (in all chains together; about 20 s)." in advised(seconds=0.01)
     assert "NUTS" not in advised()
     assert "numpyro.infer.NUTS" in advised(passes=150.0)
+
+
+def test_settings_for_predictions_are_named():
+    known = Predictions(pd.DataFrame(), ("f", 900.0), ("f", 1.001))
+    advised = lambda **c: sentence_of(  # noqa: E731
+        Outcome.NOT_KNOWN, [Cause.SHORT], evidence(ess=("z", 200.0), **c)
+    )
+    assert "max_num_steps" in advised(suits_predictions=True, predictions=known)
+    assert "more draws" not in advised(suits_predictions=True, predictions=known)
+    assert "more draws" in advised(suits_predictions=True)
+    assert "max_num_steps" not in advised(predictions=known)
 
 
 def test_noise_asks_for_all_rows_at_most():
