@@ -72,9 +72,9 @@ def need_of_predictions(before: Need, found: RowTime | None, slower: float) -> N
     if found is None:
         return before._replace(time=before.time * slower)
     time = found.time * slower
-    if not found.is_known:
-        time = min(time, float(before.time) * slower)
-    return Need(jnp.asarray(time), None, True)
+    if not found.is_known and float(before.time) * slower <= time:
+        return before._replace(time=before.time * slower, site=None)
+    return Need(jnp.asarray(time), None, found.is_known)
 
 
 def wanted_steps(need: Need) -> Any:

@@ -50,7 +50,8 @@ def row_energies(view: View, points: jax.Array, key: jax.Array, most: int) -> ja
 def effective_parameters(view: View, points: jax.Array, key: jax.Array) -> jax.Array:
     """Return the sum over all rows of the variance of log p(y_i) over the positions (points, d).
 
-    It is the effective number of parameters of Watanabe (2010, JMLR 11).
+    It is the effective number of parameters of Watanabe (2010, JMLR 11), less the part that all
+    rows have in common, because each log p(y_i) is taken as its deviation from the mean over rows.
     """
     ((_, plate),) = view.plates.items()
     found = row_energies(view, points, key, LOOKED_AT)

@@ -9,7 +9,8 @@ k of curvature c_k, the variances of log p(y_i), summed over the rows, grow from
 
 because the share phi_k of the curvature that comes from the likelihood is at most 1. p is the
 effective number of parameters (Watanabe 2010). So predictions have a variance that is too large
-by sum_k V_k heat(c_k) / p, averaged over rows.
+by sum_k V_k heat(c_k) / p, averaged over rows. At a temperature T the same holds: p is measured
+at draws of the tempered posterior and grows by T, while e_k falls by T.
 
 The sum needs no directions. With a minibatch's deviation e of the gradient it is the mean of
 e' heat(H) e, which the method of Lanczos integrates (Golub and Welsch 1969): its Ritz values, and
@@ -81,6 +82,12 @@ class Spectrum(NamedTuple):
     noise: np.ndarray
     parameters: float
 
+    @property
+    def is_known(self) -> bool:
+        """Whether the posterior has curvature, and rows that say different things of it."""
+        values = np.append(self.noise, self.parameters)
+        return bool(np.all(np.isfinite(values)) and self.parameters > 0 and self.curvatures.any())
+
 
 def noise_spectrum(
     target: Target,
@@ -139,10 +146,11 @@ def predicting(
     limits: Limits,
     caution: float,
     slowest: Any,
-) -> ForPredictions:
+) -> ForPredictions | None:
     """Return the settings that relax with the fewest gradients, where predictions are right.
 
-    Gradient noise may widen their variance by half of the tolerance on average over rows.
+    Gradient noise may widen their variance by half of the tolerance on average over rows. The
+    result is None where neither the noise nor what rows say of the parameters can be measured.
 
     Args:
         target: a model with one subsampled plate, bound to its data.
@@ -162,7 +170,9 @@ def predicting(
         if not has_row_noise(target, gradient):
             continue
         spectrum = noise_spectrum(target, key, gradient, linear, anchor, points)
-        most = TOLERANCE / 2 * spectrum.parameters * options.temperature
+        if not spectrum.is_known:
+            continue
+        most = TOLERANCE / 2 * spectrum.parameters
         inputs = spectrum, limits, most, caution, slowest
         best, scheme = _largest(*inputs, None), None
         if may_use_epochs(options, gradient, target.structure):
@@ -171,11 +181,16 @@ def predicting(
             if float(faster.relaxation_steps) * LEAST_GAIN <= float(best.relaxation_steps):
                 best, scheme = faster, epochs
         found.append(ForPredictions(gradient, scheme, best))
-    return min(found, key=lambda one: one.cost)
+    return min(found, key=lambda one: one.cost, default=None)
 
 
 def widening(spectrum: Spectrum, dynamics: Any, step_size: float, epoch: Epoch | None) -> float:
-    """Return sum_k V_k heat(c_k); infinite if the recursion is unstable at some curvature."""
+    """Return sum_k V_k heat(c_k); infinite if the recursion is unstable at some curvature.
+
+    A negative curvature counts as its absolute value, one below 1e-3 of the largest as that. For
+    independent minibatches heat does not depend on curvatures as small as that; for epochs it is
+    smaller, so that the sum is an upper bound.
+    """
     sizes = np.abs(spectrum.curvatures)
     grid = np.geomspace(1e-3 * sizes.max(), sizes.max(), CURVATURES)
     nothing, unit = np.zeros_like(grid), np.ones_like(grid)

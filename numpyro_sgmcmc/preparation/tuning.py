@@ -213,7 +213,7 @@ def _for_predictions(
     if wanted_steps(Need(2 * chosen.relaxation_steps)) <= options.max_num_steps:
         return None
     found = predicting(target, key, options, *given)
-    return found if found.cost * LEAST_GAIN <= cost else None
+    return None if found is None or found.cost * LEAST_GAIN > cost else found
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:

@@ -86,7 +86,7 @@ def test_walkers_that_never_moved_leave_the_approximation_as_it_was(dense):
 @pytest.mark.parametrize(
     ("model", "site"),
     [
-        pytest.param(density(dist.ImproperUniform(REAL, (3,), ())), "z", marks=pytest.mark.release),
+        pytest.param(density(dist.ImproperUniform(REAL, (3,), ())), "z", marks=pytest.mark.long),
         pytest.param(
             density(dist.ImproperUniform(dist.constraints.positive, (), ())),
             "z",

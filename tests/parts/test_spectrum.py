@@ -27,7 +27,7 @@ from numpyro_sgmcmc.preparation.lanczos import quadrature
 from numpyro_sgmcmc.preparation.limits import limits_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.row_energies import effective_parameters, time_of_rows
-from numpyro_sgmcmc.preparation.spectrum import noise_spectrum, predicting, widening
+from numpyro_sgmcmc.preparation.spectrum import Spectrum, noise_spectrum, predicting, widening
 from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE
 from numpyro_sgmcmc.preparation.windows import Seen
 from numpyro_sgmcmc.stationary import relative_variance
@@ -119,16 +119,20 @@ def test_effective_parameters_are_those_of_the_posterior():
     assert error < 0.05 * parts.sum()
 
 
+@pytest.mark.parametrize("temperature", [1.0, 4.0])
 @pytest.mark.parametrize("asked", [None, "diagonal"], ids=["open", "a correction"])
-def test_predictions_are_within_the_tolerance(asked):
+def test_predictions_are_within_the_tolerance(asked, temperature):
     """The variance of fitted values is at most half of the tolerance too large, by the recursion.
 
+    Gradient noise adds the same at each temperature T, to variances that are T times as large.
+    The step size is not much smaller than this allows either: half of the tolerance is used up.
     The measured noise has the standard error of `test_widening...`, so that 4 of them are allowed.
     Where the user asks for a correction, epochs are not used, and the bound ignores it.
     """
     target, _, curvature, noise, _ = problem()
     (plate,) = target.structure.plates.values()
-    found = chosen(asked)
+    found = chosen(asked, temperature)
+    assert found is not None
     epoch = None if found.scheme is None else found.scheme.epoch(plate)
     assert (epoch is None) == (asked is not None)
     nothing = np.zeros(SIZE)
@@ -137,26 +141,29 @@ def test_predictions_are_within_the_tolerance(asked):
     excess = excess - relative_variance(*inputs, nothing, nothing)
     error = np.sqrt(2 * np.sum(excess**2) / CURVATURE_POINTS)
     of_rows = SLOPES**2 / PRECISION
-    parameters = spectrum().parameters
+    parameters = temperature * spectrum().parameters
     assert (excess.sum() - Z * error) / parameters <= TOLERANCE / 2
-    assert of_rows @ excess / of_rows.sum() <= (excess.sum() + Z * error) / parameters
-    assert float(found.chosen.share) <= TOLERANCE / 2
+    assert of_rows @ excess / of_rows.sum() / temperature <= (excess.sum() + Z * error) / parameters
+    # The next step size that is tried is 2^(1/4) times as large, and heat grows less than h^4.
+    assert TOLERANCE / 4 < float(found.chosen.share) <= TOLERANCE / 2
 
 
-def limits():
+def limits(temperature=1.0):
     _, _, curvature, noise, _ = problem()
     typical = Typical(*(jnp.float32(x) for x in (curvature.max(), curvature.mean(), 0.0)))
-    return limits_of(Splitting(), typical, jnp.float32(noise.max()), SIZE, 1.0)
+    return limits_of(Splitting(), typical, jnp.float32(noise.max()), SIZE, temperature)
 
 
-def chosen(asked):
+def chosen(asked, temperature, other=None):
     target, points, curvature, *_ = problem()
+    target = other or target
+    points = points.mean(0) + jnp.sqrt(temperature) * (points - points.mean(0))
     options = Options(
         dynamics=Splitting(),
         step_size=None,
         has_constant_step_size=True,
         gradient=None,
-        temperature=1.0,
+        temperature=temperature,
         minibatch=UniformMinibatch(),
         preconditioner=None,
         noise_correction=asked,
@@ -166,8 +173,30 @@ def chosen(asked):
         has_open_minibatch=True,
     )
     linear = Diagonal(jnp.asarray(MAP, jnp.float32))
-    inputs = (Plain(),), linear, None, points, limits(), 1.0, curvature.min()
+    inputs = (Plain(),), linear, None, points, limits(temperature), 1.0, curvature.min()
     return predicting(target, KEYS[1], options, *inputs)
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [
+        {"parameters": float("nan")},
+        {"parameters": 0.0},
+        {"curvatures": np.zeros(2)},
+        {"noise": np.array([1.0, np.inf])},
+    ],
+    ids=["p is NaN", "rows say nothing", "no curvature", "infinite noise"],
+)
+def test_what_cannot_be_measured_is_not_known(unknown):
+    known = Spectrum(np.array([0.1, 1.0]), np.ones(2), 3.0)
+    assert known.is_known and not known._replace(**unknown).is_known
+
+
+def test_rows_without_parameters_have_no_settings_for_predictions():
+    """All rows are equal, so that nothing tells noise from none."""
+    y = jnp.ones((ROWS, SIZE), jnp.float32)
+    equal = Target(read_structure(model, (y,), {}), UniformMinibatch(), (y,), {})
+    assert chosen(None, 1.0, equal) is None
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.9])

@@ -21,6 +21,7 @@ from numpyro_sgmcmc import (
 from tests.inputs.problem import X
 from tests.inputs.problem import Y as ROWS
 from tests.inputs.problem import model as regression
+from tests.marks import rarely
 from tests.models.agreement import run
 
 KEYS = jax.random.split(jax.random.key(4), 2)
@@ -121,8 +122,8 @@ def test_a_site_outside_all_plates():
         to_inference_data(mcmc, posterior_predictive=True, verdict=False)
 
 
-@pytest.mark.release
-@pytest.mark.parametrize("kernel", [SGLDFP, SAGALD, SGHMCSplit])
+@pytest.mark.parametrize("kernel", rarely(SGLDFP, SAGALD, SGHMCSplit, among=(SGHMCSplit,)))
+@pytest.mark.long
 def test_untuned(kernel):
     """Anchors, tables of rows, the warm-up and the verdict see a density like any other."""
     with pytest.warns(UserWarning, match="discrete latent"):
