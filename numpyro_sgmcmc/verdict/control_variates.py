@@ -4,9 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-COLUMNS = 32
-"""Coordinates that are worked on at once."""
-
 
 class Asked(NamedTuple):
     """Moments of the posterior in units in which the draws have mean 0 and variance 1.
@@ -72,15 +69,7 @@ def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) ->
         slopes: s, (n, d).
         weights: of the draws, (n,), with sum 1.
     """
-    blocks = [
-        _block(draws[:, at : at + COLUMNS], slopes[:, at : at + COLUMNS], weights)
-        for at in range(0, draws.shape[1], COLUMNS)
-    ]
-    joined = [np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)]
-    return Asked(*joined)
-
-
-def _block(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
+    x, s = draws, slopes
     square = x**2
     features = [np.ones_like(x), s, x * s - 1, square * s - 2 * x, x * square * s - 3 * square]
     targets = [x, square]

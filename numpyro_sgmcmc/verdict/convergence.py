@@ -6,10 +6,10 @@ import arviz as az
 import numpy as np
 from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 
+from numpyro_sgmcmc.verdict.columns import by_columns
+
 LOOKED_AT = 16
 """Entries of a long site that ArviZ looks at: the worst by each quick formula."""
-
-BLOCK = 256
 
 
 class Convergence(NamedTuple):
@@ -63,14 +63,16 @@ def _worst(columns: np.ndarray) -> np.ndarray:
     """
     if columns.shape[-1] <= 3 * LOOKED_AT or columns.shape[1] < 4:
         return columns
-    blocks = [columns[..., at : at + BLOCK] for at in range(0, columns.shape[-1], BLOCK)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        sizes = np.concatenate([effective_sample_size(block) for block in blocks])
-        r_hats = np.concatenate([split_gelman_rubin(block) for block in blocks])
+    sizes, r_hats = by_columns(_quickly, columns)
     kept = np.concatenate([np.argsort(sizes)[:LOOKED_AT], np.argsort(-r_hats)[:LOOKED_AT]])
     # Sorting puts what is not a number last.
     strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:LOOKED_AT]
     return columns[..., np.unique(np.concatenate([kept, strange]))]
+
+
+def _quickly(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return effective_sample_size(columns), split_gelman_rubin(columns)
 
 
 def _one(draws: np.ndarray, is_together: bool) -> tuple[float, float]:

@@ -1,5 +1,6 @@
 """Errors of a run's reported means and standard deviations, measured by the model's gradients."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
+from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.errors import Errors
@@ -60,6 +62,30 @@ class Measured(NamedTuple):
     mean_explained: np.ndarray
 
 
+class Moments(NamedTuple):
+    """What one walker's draws show, in units of their standard deviations and about their mean.
+
+    Attributes:
+        mean: that gradients ask for, (d,).
+        square: second moment that they ask for, (d,).
+        explained: see `Asked`, (d,).
+        mean_explained: likewise.
+        mean_series: batches' means of the draws, (batches, d).
+        square_series: of their squares less 1.
+        mean_asked_series: of the residuals behind `mean`.
+        square_asked_series: of those behind `square`.
+    """
+
+    mean: np.ndarray
+    square: np.ndarray
+    explained: np.ndarray
+    mean_explained: np.ndarray
+    mean_series: np.ndarray
+    square_series: np.ndarray
+    mean_asked_series: np.ndarray
+    square_asked_series: np.ndarray
+
+
 def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
     """Return some draws of each walker, the same ones, with the gradients there."""
     count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
@@ -80,7 +106,7 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
         else:
             given = run.target, key_walker, points, centre, run.latents.latents, rows
             slopes, gap = marginal_gradients(*given)
-        scale = np.sqrt(weights @ (flat - mean) ** 2)
+        scale = _deviations(flat, mean, weights)
         some, nothing = flat[places] - mean, np.zeros((dimension, 0))
         slopes = slopes / run.temperature
         found.append(Sample(places, some, slopes, mean, scale, nothing, gap))
@@ -103,25 +129,25 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
     totals: dict[str, Any] = dict.fromkeys(("asked", "square", "mean", "spread"), 0.0)
     series: dict[str, Any] = dict.fromkeys(("mean", "mean_asked", "square", "square_asked"), 0.0)
     unit = samples[0].scale
-    explained: list[np.ndarray] = []
+    finest: Moments | None = None
     for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
-        c, scale = walker.coefficient, sample.scale
         own = weights[sample.places]
-        x = sample.draws / scale
-        inputs = x, field.along(sample.gradients, sample.further) * scale, own / own.sum()
-        asked = asked_moments(*inputs)
-        explained += [asked.explained, asked.mean_explained]
-        asked = chosen(asked, ratio_moments(*inputs), explained[0] >= EXPLAINED)
-        flat = (walker.draws.reshape(len(weights), -1) - sample.mean) / scale
-        ratio = scale / unit
-        totals["mean"] += c * ratio * asked.mean
-        totals["asked"] += c * ratio**2 * (asked.square - asked.mean**2)
+        inputs = sample.draws, field.along(sample.gradients, sample.further), sample.scale
+        every = walker.draws.reshape(len(weights), -1), sample.mean
+        exact = () if finest is None else (finest.explained >= EXPLAINED,)
+        of = partial(_moments, batches, sample.places, own / own.sum())
+        found = Moments(*by_columns(of, *inputs, *every, *exact))
+        finest = finest or found
+        c, ratio = walker.coefficient, sample.scale / unit
+        totals["mean"] += c * ratio * found.mean
+        totals["asked"] += c * ratio**2 * (found.square - found.mean**2)
         totals["square"] += c * ratio**2
         totals["spread"] += c * ((sample.mean - centre) / unit) ** 2
-        series["mean"] += c * ratio * batches.means(flat)
-        series["mean_asked"] += c * ratio * batches.means(asked.mean_residual, sample.places)
-        series["square"] += c * ratio**2 * batches.means(flat**2 - 1)
-        series["square_asked"] += c * ratio**2 * batches.means(asked.square_residual, sample.places)
+        series["mean"] += c * ratio * found.mean_series
+        series["mean_asked"] += c * ratio * found.mean_asked_series
+        series["square"] += c * ratio**2 * found.square_series
+        series["square_asked"] += c * ratio**2 * found.square_asked_series
+    assert finest is not None
     with np.errstate(all="ignore"):
         asked_variance = np.where(totals["asked"] > 0, totals["asked"], np.nan)
         sd = np.sqrt(asked_variance)
@@ -140,12 +166,61 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
             batches.standard_error(own_mean),
             own_mean,
         )
-    return Measured(variance, mean, samples, fields, explained[1])
+    return Measured(variance, mean, samples, fields, finest.mean_explained)
+
+
+def _moments(
+    batches: Batches,
+    places: np.ndarray,
+    weights: np.ndarray,
+    some: np.ndarray,
+    slopes: np.ndarray,
+    scale: np.ndarray,
+    every: np.ndarray,
+    mean: np.ndarray,
+    exact: np.ndarray | None = None,
+) -> Moments:
+    """Return what one walker's draws show of some coordinates, in units of `scale`.
+
+    Args:
+        batches: behind the standard errors.
+        places: which of the draws `some` are.
+        weights: of these, with sum 1.
+        some: draws about their mean, (n, k).
+        slopes: derivatives there, (n, k).
+        scale: standard deviations, (k,).
+        every: all draws, (draws, k).
+        mean: their mean, (k,).
+        exact: where polynomials are taken as control variates, (k,); by default where they explain
+            nearly all.
+    """
+    inputs = some / scale, slopes * scale, weights
+    polynomial = asked_moments(*inputs)
+    exact = polynomial.explained >= EXPLAINED if exact is None else exact
+    asked = chosen(polynomial, ratio_moments(*inputs), exact)
+    x = (every - mean) / scale
+    return Moments(
+        asked.mean,
+        asked.square,
+        polynomial.explained,
+        polynomial.mean_explained,
+        batches.means(x),
+        batches.means(x**2 - 1),
+        batches.means(asked.mean_residual, places),
+        batches.means(asked.square_residual, places),
+    )
 
 
 def spread(length: int, count: int) -> np.ndarray:
     """Return at most `count` places spread evenly over a length."""
     return np.unique(np.linspace(0, length - 1, min(count, length)).round().astype(int))
+
+
+def _deviations(draws: np.ndarray, mean: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def of(draws: np.ndarray, mean: np.ndarray) -> tuple[np.ndarray]:
+        return (np.sqrt(weights @ (draws - mean) ** 2),)
+
+    return by_columns(of, draws, mean)[0]
 
 
 def _pairs(run: FinishedRun, samples: list[Sample]) -> list[tuple[Any, Sample]]:

@@ -122,7 +122,7 @@ def test_a_site_outside_all_plates():
         to_inference_data(mcmc, posterior_predictive=True, verdict=False)
 
 
-@pytest.mark.parametrize("kernel", rarely(SGLDFP, SAGALD, SGHMCSplit, among=(SGHMCSplit,)))
+@pytest.mark.parametrize("kernel", rarely([SGLDFP, SAGALD, SGHMCSplit], among=(SGHMCSplit,)))
 @pytest.mark.long
 def test_untuned(kernel):
     """Anchors, tables of rows, the warm-up and the verdict see a density like any other."""

@@ -1,0 +1,37 @@
+"""Work on the columns of large arrays, a few at a time."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+
+COLUMNS = 32
+"""Columns that are worked on at once, so that what is made of them stays in the cache."""
+
+
+def by_columns(
+    function: Callable[..., tuple[np.ndarray, ...]], *arrays: np.ndarray
+) -> tuple[np.ndarray, ...]:
+    """Return what a function gives for all columns, computed for a few of them in each thread.
+
+    Args:
+        function: of arrays with k columns each, for any k; it returns arrays with k columns, or of
+            shape (k,).
+        arrays: with as many columns each, or of shape (columns,).
+    """
+
+    def block(at: int) -> tuple[np.ndarray, ...]:
+        # A copy, because columns of a long row are far apart in memory.
+        return function(*(np.ascontiguousarray(x[..., at : at + COLUMNS]) for x in arrays))
+
+    starts = range(0, max(arrays[0].shape[-1], 1), COLUMNS)
+    blocks = [block(0)] if len(starts) == 1 else list(_threads().map(block, starts))
+    return tuple(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    # NumPy does not hold Python's lock while it computes.
+    return ThreadPoolExecutor(os.cpu_count(), "numpyro_sgmcmc_verdict")

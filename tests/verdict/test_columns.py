@@ -1,0 +1,24 @@
+"""Work on the columns of large arrays."""
+
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc.verdict.columns import COLUMNS, by_columns
+
+
+@pytest.mark.parametrize("count", [1, COLUMNS, COLUMNS + 1, 3 * COLUMNS + 5])
+def test_columns_come_back_in_their_order(count):
+    """Blocks end in any order; each column meets its own entry of a vector."""
+    x = np.arange(4.0 * count).reshape(2, 2, count)
+    scale = np.arange(1.0, count + 1)
+    total, twice = by_columns(lambda x, s: ((x * s).sum((0, 1)), 2 * x), x, scale)
+    np.testing.assert_array_equal(total, (x * scale).sum((0, 1)))
+    np.testing.assert_array_equal(twice, 2 * x)
+
+
+def test_an_error_in_a_thread_is_raised():
+    def fail(x):
+        raise ValueError("of a column")
+
+    with pytest.raises(ValueError, match="of a column"):
+        by_columns(fail, np.ones((3, 2 * COLUMNS)))
