@@ -58,6 +58,10 @@ def cells(row: Row, columns: dict[str, str] = COLUMNS) -> list[str]:
     if "held_out_log_score" in row:
         held_out = "{held_out_log_score:+.4f} nats".format(**row)
         held_out += ", RMSE {held_out_rmse:+.1%}".format(**row) if row["held_out_rmse"] else ""
+    if "same_class" in row:
+        held_out += ", same class {same_class:.1%}, total variation {total_variation:.3f}".format(
+            **row
+        )
     filled = row | {"held_out": held_out, "comparisons": 2 * row["scalars"], "nuts": nuts(row)}
     return [pattern.format(**filled) for pattern in columns.values()]
 

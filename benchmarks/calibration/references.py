@@ -86,6 +86,9 @@ def predicted(problem: Problem, samples: Mapping[str, Any], cost: Any = None) ->
     result["log_score"] = scores.log_score(found)._asdict()
     if problem.squared:
         result["rmse"] = scores.root_mean_square(found, held_out[-1])._asdict()
+    if problem.classify is not None:
+        probabilities = scores.class_probabilities(problem.classify, samples, held_out)
+        result["probabilities"] = probabilities.round(5).tolist()
     return result
 
 

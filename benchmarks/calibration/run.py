@@ -7,6 +7,7 @@ import numpy as np
 import numpyro
 
 from benchmarks.calibration import references
+from benchmarks.calibration.agreement import Agreement, agreement
 from benchmarks.calibration.compare import SMALLEST_ESS, Z, compare, law, scalars
 from benchmarks.calibration.fit import SHORTEST_BUDGET, fit
 from benchmarks.calibration.problems import PROBLEMS
@@ -41,6 +42,10 @@ def measure(name: str) -> Row:
         # The functionals are shown, the scores decide: a log likelihood adds up small errors of
         # thousands of parameters, and may be many of its own standard deviations off at no harm.
         right = all(abs(heldout[key]) <= heldout[f"{key}_bound"] for key in ("log_score", "rmse"))
+    near: Agreement | None = None
+    if "probabilities" in found:
+        near = agreement(*(np.array(one["probabilities"]) for one in (found, reference)))
+        right = right and near.is_close
     right = right and compared.smallest_ess >= SMALLEST_ESS
     # Where predictions are compared, predictions are what the library is asked about.
     said = run.said.calibrated if problem.predict is None else bool(run.said.predictions_mix)
@@ -52,6 +57,7 @@ def measure(name: str) -> Row:
         "batch": problem.batch,
         **compared._asdict(),
         **{f"held_out_{key}": value for key, value in heldout.items()},
+        **(near._asdict() if near else {}),
         **{f"{phase}_seconds": seconds for phase, seconds in run.seconds.items()},
         "total_seconds": total,
         "rounds": run.rounds,

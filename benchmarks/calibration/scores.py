@@ -42,10 +42,18 @@ def film_ratings(draw: Mapping[str, Any], user: Any, film: Any, rating: Any) -> 
 
 def digits(draw: Mapping[str, Any], pixels: Any, label: Any) -> tuple:
     """Return log probabilities of the true classes, twice."""
-    sites = ("inner", "inner_bias", "outer", "outer_bias")
-    logits = models.classes(**{name: draw[name] for name in sites}, pixels=pixels)
-    true = dist.CategoricalLogits(logits).log_prob(label)
+    true = dist.CategoricalLogits(_logits(draw, pixels)).log_prob(label)
     return true, true
+
+
+def digit_classes(draw: Mapping[str, Any], pixels: Any, label: Any) -> jax.Array:
+    """Return the probability of each class, (rows, classes)."""
+    return jax.nn.softmax(_logits(draw, pixels))
+
+
+def _logits(draw: Mapping[str, Any], pixels: Any) -> jax.Array:
+    sites = ("inner", "inner_bias", "outer", "outer_bias")
+    return models.classes(**{name: draw[name] for name in sites}, pixels=pixels)
 
 
 def predictions(predict: Callable, samples: Mapping[str, Any], held_out: tuple) -> Predictions:
@@ -56,11 +64,32 @@ def predictions(predict: Callable, samples: Mapping[str, Any], held_out: tuple) 
     def of_chain(draws: Mapping[str, jax.Array]) -> tuple:
         return jax.lax.map(lambda draw: predict(draw, *rows), draws)
 
-    chains = range(len(next(iter(samples.values()))))
-    found = [of_chain({name: x[chain] for name, x in samples.items()}) for chain in chains]
+    found = [of_chain(draws) for draws in _chains(samples)]
     return Predictions(
         *(np.stack([np.asarray(x) for x in part]) for part in zip(*found, strict=True))
     )
+
+
+def class_probabilities(
+    classify: Callable, samples: Mapping[str, Any], held_out: tuple
+) -> np.ndarray:
+    """Return the posterior predictive probability of each held-out row's classes."""
+    rows = tuple(map(jnp.asarray, held_out))
+
+    @jax.jit
+    def of_chain(draws: Mapping[str, jax.Array]) -> jax.Array:
+        # A table of all draws, rows and classes would be large.
+        first = jax.tree.map(lambda x: x[0], draws)
+        start = jnp.zeros_like(classify(first, *rows))
+        add = lambda total, draw: (total + classify(draw, *rows), None)  # noqa: E731
+        return jax.lax.scan(add, start, draws)[0] / len(jax.tree.leaves(draws)[0])
+
+    return np.mean([np.asarray(of_chain(draws), np.float64) for draws in _chains(samples)], axis=0)
+
+
+def _chains(samples: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    count = len(next(iter(samples.values())))
+    return [{name: x[chain] for name, x in samples.items()} for chain in range(count)]
 
 
 def functionals(found: Predictions) -> dict[str, np.ndarray]:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
-from numpyro_sgmcmc.minibatch.permutation import permuted
+from numpyro_sgmcmc.minibatch.permutation import permuted, round_keys
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
 from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Indices, Plate
@@ -47,9 +47,10 @@ def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
     places = stream.place + places
     epochs = stream.epoch + places // size
     first = epochs[0]
-    keys = [random.fold_in(stream.key, epoch) for epoch in (first, first + 1)]
-    early, late = (permuted(key, size, places % size) for key in keys)
-    return jnp.where(epochs == first, early, late)
+    early, late = (
+        round_keys(random.fold_in(stream.key, epoch), size)[:, None] for epoch in (first, first + 1)
+    )
+    return permuted(jnp.where(epochs == first, early, late), size, places % size)
 
 
 @final

@@ -106,6 +106,11 @@ class Target:
             self._ahead[place] = Begun(compiled, traced.out_info)
         return self._ahead[place].outputs
 
+    def ready(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> None:
+        """Compile `fn` for inputs of these shapes, so that `run` only executes it."""
+        self.ahead(fn, *inputs, name=name, optimise=optimise)
+        self._ahead[fn if name is None else name, _signature(inputs)].program.result()
+
     def _options(self, optimise: bool) -> dict[str, Any] | None:
         return compiler_options(self.structure.dimension, optimise)
 

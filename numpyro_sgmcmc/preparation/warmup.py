@@ -1,7 +1,6 @@
 """The warm-up: a sequence of windows, each of which improves the settings for the next."""
 
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import jax
@@ -99,11 +98,8 @@ def warm_up(
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
-        began = perf_counter()
-        seen = window.run(target, key_window, tuned, anchor, approximation, positions, length)
-        jax.block_until_ready(seen)
-        if done:
-            seconds = (perf_counter() - began) / length
+        start = approximation, positions, length
+        seen, seconds = window.run(target, key_window, tuned, anchor, *start)
         approximation, is_known = updated(approximation, seen, temperature), True
         if options.anchor is None:
             anchor = _moved(target, anchor, approximation.centre)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any, NamedTuple, final
 
 import jax
@@ -77,15 +78,19 @@ class Window:
         approximation: Approximation,
         start: jax.Array,
         length: int,
-    ) -> Seen:
-        """Return the statistics of walkers from `start`, (walkers, d), over `length` transitions.
+    ) -> tuple[Seen, float]:
+        """Return statistics of walkers from `start`, (walkers, d), over `length` transitions.
 
-        A walker that diverges is moved back to the centre, with its initial momentum.
+        A walker that diverges is moved back to the centre, with its initial momentum. The seconds
+        that a transition of all walkers took are returned as well; compilation is not among them.
         """
         whiten = approximation.spread.inverse()
         steps = jnp.asarray(length, jnp.int32)
         inputs = (key, tuned, anchor, approximation.centre, whiten, start, steps)
-        return target.run(self._run, *inputs, name=self._name)
+        target.ready(self._run, *inputs, name=self._name)
+        began = perf_counter()
+        seen = jax.block_until_ready(target.run(self._run, *inputs, name=self._name))
+        return seen, (perf_counter() - began) / length
 
     def ahead(self, target: Target, *inputs: Any) -> None:
         """Begin to compile for inputs of these shapes, which are the arguments of `_run`."""

@@ -116,7 +116,7 @@ def test_a_walker_that_leaves_the_finite_numbers_comes_back():
     start = jnp.broadcast_to(centre, (WALKERS, 3))
     approximation = Approximation(centre, Dense(factor))
     anchor = anchor_at(TARGET, centre)
-    seen = window.run(TARGET, jax.random.key(0), tuned, anchor, approximation, start, 300)
+    seen, _ = window.run(TARGET, jax.random.key(0), tuned, anchor, approximation, start, 300)
     assert float(seen.diverging) > 0
     assert np.all(np.isfinite(seen.last))
     assert np.all(np.isfinite(seen.snapshots))

@@ -27,5 +27,6 @@ PREDICTED = {
         100,
         "digits",
         predict=scores.digits,
+        classify=scores.digit_classes,
     ),
 }

@@ -21,6 +21,8 @@ class Problem(NamedTuple):
         reference: name of the reference's file.
         predict: of one draw, log likelihood and fitted value of each held-out row; None compares
             the model's own sites.
+        classify: of one draw, the probability of each held-out row's classes; None where the
+            response is no class.
         squared: whether the held-out response is a number, so that its squared error is compared.
         labels: names of the entries of sites that are vectors; places where a site is missing.
         double: whether it needs double precision, as the library says.
@@ -33,6 +35,7 @@ class Problem(NamedTuple):
     batch: int
     reference: str
     predict: Callable | None = None
+    classify: Callable | None = None
     squared: bool = False
     labels: Callable[[], Mapping[str, tuple[str, ...]]] = dict
     places: Mapping[str, slice] = {}
