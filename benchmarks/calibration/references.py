@@ -7,6 +7,7 @@ The flights' reference is the example's.
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -107,6 +108,10 @@ def make(name: str) -> dict[str, Any]:
     return summarised(samples, cost, problem.places) | form
 
 
+def _on_one_line(match: re.Match[str]) -> str:
+    return f"[{' '.join(match[1].split())}]"
+
+
 def main() -> None:
     """Run the command line."""
     names = sorted({problem.reference for problem in PROBLEMS.values()} - {"flights"})
@@ -117,8 +122,9 @@ def main() -> None:
         numpyro.enable_x64(name not in ("digits", "movielens"))
         result = make(name)
         FOLDER.mkdir(exist_ok=True)
-        text = json.dumps(result, indent=1) + "\n"
-        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+        # The probabilities of a row's classes stand on one line.
+        text = re.sub(r"\[\s+([^][]*?)\s+\]", _on_one_line, json.dumps(result, indent=1))
+        (FOLDER / f"{name}.json").write_text(text + "\n", encoding="utf-8")
         worst = {
             key: result.get(key)
             for key in ("smallest_ess", "largest_rhat", "divergences", "seconds")
