@@ -126,6 +126,8 @@ def main() -> None:
     rows = {name: row for name, row in rows.items() if "rounds" in row}
     for name in names or PROBLEMS:
         rows[name] = measure(name)
+        # Compiled programs of all models together would need more memory maps than Linux allows.
+        jax.clear_caches()
         print(line(rows[name]), flush=True)
         write(rows)
 

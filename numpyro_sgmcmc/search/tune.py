@@ -69,6 +69,13 @@ def tune(
     round is burn-in. Scoring uses about half as many rows as the chains. The budget does not
     include scoring and compilation.
 
+    The warm-up keeps every standard deviation within 5 %, whatever the length of the run. A search
+    accepts a bias that hides in the Monte Carlo error of its budget, and a bias of one parameter
+    hides among many. On a logistic regression both choose the same step size. On a hierarchy of 23
+    parameters the search chose one of about three times the warm-up's, and the verdict named a
+    standard deviation that was 5 % off. So call `diagnose` on the run with the kernel that is
+    returned.
+
     No warm-up takes place: options that the kernel leaves open are not adapted. An iteration is one
     transition unless the kernel has a `num_steps`, also for the kernel that is returned.
 

@@ -153,12 +153,17 @@ def _transitions_of_draw(run: Run) -> int:
 
 
 def _seconds_of_draw(run: Run) -> float | None:
-    """Return what a draw takes, if a transition of up to 8 chains takes what the warm-up's took."""
+    """Return what a draw takes, from what a transition of the warm-up's 8 walkers took.
+
+    A processor takes time in proportion to the number of chains. An accelerator takes as long for
+    few chains as for 8.
+    """
     if run.adaptation is None or run.adaptation.seconds_per_transition is None:
         return None
     chains, method = run.settings["num_chains"], run.settings["chain_method"]
     at_once = chains if run.is_vectorised and method != "sequential" else 1
-    each = max(at_once * run.kernel.replicas / WALKERS, 1.0) / at_once
+    share = at_once * run.kernel.replicas / WALKERS
+    each = (share if jax.default_backend() == "cpu" else max(share, 1.0)) / at_once
     return float(each * run.adaptation.seconds_per_transition * _transitions_of_draw(run))
 
 
