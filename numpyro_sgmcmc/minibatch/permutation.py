@@ -1,11 +1,13 @@
 """Random permutations of N rows, evaluated at single places without O(N) work."""
 
+from functools import cache
 from math import ceil, isqrt, log
 
 import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.minibatch.rows import upper_and_lower
 
 UNMIXED = 1e-5
 FEWEST_ROUNDS = 6
@@ -47,6 +49,7 @@ def permuted(keys: jax.Array, size: int, places: jax.Array) -> jax.Array:
     return rows.astype(jnp.int32)
 
 
+@cache
 def sides(size: int) -> tuple[int, int]:
     """Return a and b, both above 1 for N > 2, with the smallest product of N or more.
 
@@ -80,8 +83,9 @@ def _added(half: jax.Array, more: jax.Array, size: int) -> jax.Array:
 
 def _below(size: int, key: jax.Array, value: jax.Array) -> jax.Array:
     """Return a keyed hash of a value, below `size`."""
-    # The integer part of `size` times a fraction of 16 bits takes less time than a remainder.
-    return ((_mix(value ^ key) >> 16) * jnp.uint32(size)) >> 16
+    # The integer part of `size` times a fraction of 32 bits takes less time than a remainder. A
+    # fraction of 16 bits favours some values by `size` / 2^16.
+    return upper_and_lower(_mix(value ^ key), jnp.uint32(size))[0]
 
 
 def _mix(x: jax.Array) -> jax.Array:

@@ -25,15 +25,15 @@ def uniform_rows(key: jax.Array, shape: tuple[int, ...], size: int) -> jax.Array
 
 def _row(words: jax.Array, size: int) -> jax.Array:
     count = jnp.uint32(size)
-    upper, below = _product(words[0], count)
+    upper, below = upper_and_lower(words[0], count)
     if len(words) == 2:
-        carried, _ = _product(words[1], count)
+        carried, _ = upper_and_lower(words[1], count)
         # The lower half of the fraction may carry into the integer part of the product.
         upper += (below + carried < below).astype(jnp.uint32)
     return upper.astype(jnp.int32)
 
 
-def _product(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
+def upper_and_lower(a: jax.Array, b: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return the upper and the lower 32 bits of a b, in 32-bit arithmetic."""
     a_high, a_low, b_high, b_low = a >> HALF, a & LOW, b >> HALF, b & LOW
     middle = a_high * b_low + ((a_low * b_low) >> HALF)

@@ -49,7 +49,7 @@ class Target:
     args: tuple
     kwargs: dict
     _programs: dict[Any, Callable] = field(default_factory=dict)
-    _ahead: dict[Any, "Begun"] = field(default_factory=dict)
+    _ahead: dict[Any, Begun] = field(default_factory=dict)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -97,6 +97,13 @@ class Target:
         Tracing stays in this thread, because NumPyro's handlers are global. For inputs of other
         shapes `run` compiles `fn` as usual.
         """
+        return self._begun(fn, inputs, name, optimise).outputs
+
+    def ready(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> None:
+        """Compile `fn` for inputs of these shapes, so that `run` only executes it."""
+        self._begun(fn, inputs, name, optimise).program.result()
+
+    def _begun(self, fn: Callable, inputs: tuple, name: Any, optimise: bool) -> Begun:
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
         place = key, _signature(inputs)
@@ -104,12 +111,7 @@ class Target:
             traced = self._program(key, fn, self._options(optimise)).trace(arrays, *inputs)
             compiled = _compiler().submit(traced.lower().compile)
             self._ahead[place] = Begun(compiled, traced.out_info)
-        return self._ahead[place].outputs
-
-    def ready(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> None:
-        """Compile `fn` for inputs of these shapes, so that `run` only executes it."""
-        self.ahead(fn, *inputs, name=name, optimise=optimise)
-        self._ahead[fn if name is None else name, _signature(inputs)].program.result()
+        return self._ahead[place]
 
     def _options(self, optimise: bool) -> dict[str, Any] | None:
         return compiler_options(self.structure.dimension, optimise)

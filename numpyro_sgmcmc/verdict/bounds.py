@@ -23,6 +23,11 @@ ENOUGH_BY_CHANCE = 0.8
 """Probability with which the number of draws that is advised decides. The next verdict asks for
 more where it does not; a probability of 0.95 would cost all others half as many draws again."""
 
+MOST_BIAS = 0.75
+"""Largest measured bias, as a share of the tolerance, that advice on the number of draws counts.
+More draws show a larger one to be beyond the tolerance or not, and its measured value is too
+uncertain to say how many."""
+
 FACTORS = np.geomspace(1.0, 1e6, 600)
 """Factors that are tried, 2 % apart. A run that would need more needs another kernel."""
 
@@ -74,29 +79,35 @@ def factor_needed(
     variance: Errors,
     mean: Errors,
     predicted: np.ndarray,
+    batches: Batches,
     growth: Callable[[float], float] = float,
 ) -> float:
     """Return how many times as many draws would bound all errors below the tolerances.
 
     Standard errors fall with the root of the number of draws, and what gradients leave uncertain
-    with the root of the number of draws at which they are evaluated. What theory predicts of the
-    tolerance is not theirs, at most half of it. The kernel is taken to have no other bias, and
-    errors of different coordinates to be independent.
+    with the root of the number of draws at which they are evaluated. The kernel's own bias stays:
+    what theory predicts, at most half of the tolerance, or what is measured beyond chance, at most
+    `MOST_BIAS` of it. Errors of different coordinates are taken to be independent.
 
     Args:
         variance: relative errors, (d,).
         mean: in standard deviations, (d,).
         predicted: relative errors of standard deviations, (d,), NaN where not known.
+        batches: behind the standard errors.
         growth: how many times as many gradients are evaluated with so many times as many draws.
 
     Returns:
         The factor, at least 1; infinite where no number of draws would do, NaN where no error is
         known.
     """
-    left = SD_TOLERANCE - np.clip(np.abs(np.nan_to_num(predicted)), 0.0, SD_TOLERANCE / 2)
+    by_theory = np.minimum(np.abs(np.nan_to_num(predicted)) / SD_TOLERANCE, 0.5)
+    by_chance = batches.standard_errors_for(FALSE_ALARMS / (2 * len(predicted)))
+    room_sd = 1 - np.maximum(by_theory, _established(variance, by_chance, SD_TOLERANCE, as_sd))
+    room_mean = 1 - _established(mean, by_chance, MEAN_TOLERANCE, as_given)
+    of_sd, of_mean = 2 * SD_TOLERANCE * room_sd, MEAN_TOLERANCE * room_mean
     least = NormalDist().inv_cdf(1 - UNSEEN_BIAS)
-    own = np.concatenate([variance.uncertainty / 2 / left, mean.uncertainty / MEAN_TOLERANCE])
-    total = np.concatenate([variance.monte_carlo / 2 / left, mean.monte_carlo / MEAN_TOLERANCE])
+    own = np.concatenate([variance.uncertainty / of_sd, mean.uncertainty / of_mean])
+    total = np.concatenate([variance.monte_carlo / of_sd, mean.monte_carlo / of_mean])
     known = np.isfinite(own) & np.isfinite(total)
     if not known.any():
         return float("nan")
@@ -112,6 +123,25 @@ def factor_needed(
 
     at = bisect_left(FACTORS, True, key=is_enough)
     return float(FACTORS[at]) if at < len(FACTORS) else np.inf
+
+
+def _established(
+    errors: Errors,
+    by_chance: float,
+    tolerance: float,
+    scaled: Callable[[np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Return the share of the tolerance that errors take up which chance does not explain.
+
+    Args:
+        errors: by coordinate, (d,).
+        by_chance: standard errors that chance explains.
+        tolerance: of `scaled` errors.
+        scaled: as for `worst_pair`.
+    """
+    is_bias = np.abs(errors.value) > by_chance * errors.monte_carlo
+    share = np.where(is_bias, np.abs(scaled(errors.value)) / tolerance, 0.0)
+    return np.minimum(share, MOST_BIAS)
 
 
 def _chance_within(error: np.ndarray, room: np.ndarray) -> float:

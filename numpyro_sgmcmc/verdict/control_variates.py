@@ -54,7 +54,7 @@ def ratio_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) ->
     return Asked(mean, square, mean_residual, square_residual, nothing, nothing)
 
 
-def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) -> Asked:
+def asked_moments(x: np.ndarray, s: np.ndarray, weights: np.ndarray) -> Asked:
     """Return the posterior's moments by Stein's identity, with polynomials as control variates.
 
     With x a standardised coordinate and s the derivative of U / T along a vector field of which x
@@ -65,11 +65,10 @@ def asked_moments(draws: np.ndarray, slopes: np.ndarray, weights: np.ndarray) ->
     Solgi and Imparato 2013, arXiv:1012.2983).
 
     Args:
-        draws: x, (n, d).
-        slopes: s, (n, d).
+        x: draws, (n, d).
+        s: derivatives, (n, d).
         weights: of the draws, (n,), with sum 1.
     """
-    x, s = draws, slopes
     square = x**2
     features = [np.ones_like(x), s, x * s - 1, square * s - 2 * x, x * square * s - 3 * square]
     targets = [x, square]

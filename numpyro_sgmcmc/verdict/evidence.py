@@ -69,6 +69,7 @@ def evidence_of(
             findings.variance.together,
             findings.mean.together,
             np.concatenate([by_noise + by_step + by_age, further]),
+            findings.batches,
             lambda factor: growth_of_points(run, factor),
         ),
         points=most_points(run, FACTORS[-1] * run.weights.size),

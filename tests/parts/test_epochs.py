@@ -45,6 +45,20 @@ def test_every_ordered_pair_of_rows_is_equally_likely(size):
         assert_uniform(np.bincount(cells, minlength=size * (size - 1)))
 
 
+@pytest.mark.parametrize("size", briefly([2_147_480_911, 2**31 - 1], [2_147_480_911]))
+def test_places_of_many_rows_are_distinct_and_uniform(size):
+    """Hashes of 16 bits do not reach all values of a half above 65,536, here 92,333."""
+    of = jax.jit(lambda key, places: permuted(round_keys(key, size), size, places))
+    spread = jnp.linspace(0, size - 1, 200_000).astype(jnp.int32)
+    for places in (jnp.arange(200_000), jnp.unique(spread)):
+        rows = np.asarray(of(jax.random.key(3), places))
+        assert rows.min() >= 0 and rows.max() < size
+        assert len(np.unique(rows)) == len(places)
+    keys = jax.random.split(jax.random.key(5), 200_000)
+    rows = np.asarray(jax.jit(jax.vmap(of, (0, None)))(keys, jnp.int32(1)), np.int64)
+    assert_uniform(np.bincount(rows * 50 // size, minlength=50))
+
+
 @pytest.mark.parametrize("plate", [(12, 3), (12, 12), (7, 3), (5, 4), (9, 1)])
 def test_reshuffled_sees_every_row_once_an_epoch(plate):
     size, _ = plate

@@ -108,18 +108,54 @@ def test_a_wrong_approximation_is_mended():
     assert abs(float(warmed.adaptation.curvature) - 1) < 0.6
 
 
-def test_a_walker_that_leaves_the_finite_numbers_comes_back():
+def small_window(step_size):
     window = Window(Splitting(0.1), FixedPoint(), 1.0)
     centre = jnp.asarray(EXACT.mode, jnp.float32)
     factor = jnp.asarray(np.linalg.cholesky(COVARIANCE), jnp.float32)
-    tuned = Tuned(jnp.asarray(9.0), None, Dense(factor), FixedPoint())  # the limit is 2
+    tuned = Tuned(jnp.asarray(step_size), None, Dense(factor), FixedPoint())
     start = jnp.broadcast_to(centre, (WALKERS, 3))
     approximation = Approximation(centre, Dense(factor))
     anchor = anchor_at(TARGET, centre)
-    seen, _ = window.run(TARGET, jax.random.key(0), tuned, anchor, approximation, start, 300)
+    return window.run(TARGET, jax.random.key(0), tuned, anchor, approximation, start, 300)
+
+
+def test_a_walker_that_leaves_the_finite_numbers_comes_back():
+    seen, _ = small_window(9.0)  # the limit is 2
     assert float(seen.diverging) > 0
     assert np.all(np.isfinite(seen.last))
     assert np.all(np.isfinite(seen.snapshots))
+
+
+def test_seconds_of_a_window_are_those_of_its_transitions_alone(monkeypatch):
+    """By a clock that moves while programs are compiled, and by 6 seconds in a run of 300."""
+    clock = [0.0]
+    compiled, run = Target.ready, Target.run
+
+    def while_compiled(*args, **options):
+        clock[0] += 1_000.0
+        return compiled(*args, **options)
+
+    def while_run(*args, **options):
+        clock[0] += 6.0
+        return run(*args, **options)
+
+    monkeypatch.setattr(Target, "ready", while_compiled)
+    monkeypatch.setattr(Target, "run", while_run)
+    monkeypatch.setattr("numpyro_sgmcmc.preparation.windows.perf_counter", lambda: clock[0])
+    assert small_window(0.1)[1] == pytest.approx(6 / 300)
+
+
+def test_a_ready_program_is_not_compiled_again():
+    target = Target(TARGET.structure, TARGET.minibatch, TARGET.args, TARGET.kwargs)
+    traces = []
+
+    def fn(view, x):
+        traces.append(1)
+        return 2 * x
+
+    target.ready(fn, jnp.ones(2))
+    np.testing.assert_array_equal(target.run(fn, jnp.ones(2)), 2 * np.ones(2))
+    assert len(traces) == 1
 
 
 def test_a_mean_field_fit_of_a_gaussian():

@@ -5,18 +5,20 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.verdict.bounds import factor_needed
+from numpyro_sgmcmc.verdict.batches import batches_of
+from numpyro_sgmcmc.verdict.bounds import MOST_BIAS, factor_needed
 from numpyro_sgmcmc.verdict.errors import Errors
 
 NOTHING = np.zeros(1)
 FINE = Errors(NOTHING, NOTHING, NOTHING, NOTHING)
+BATCHES = batches_of(np.ones((4, 1_000)), is_together=False)
 CHANCE = NormalDist().inv_cdf(0.9)
 """What a coordinate exceeds on one of two sides with probability 0.2: 1.28."""
 
 
 def factor(uncertainty, total, growth=np.inf):
     variance = Errors(NOTHING, np.array([uncertainty]), np.array([total]), NOTHING)
-    return factor_needed(variance, FINE, NOTHING, lambda times: min(times, growth))
+    return factor_needed(variance, FINE, NOTHING, BATCHES, lambda times: min(times, growth))
 
 
 def test_errors_of_draws_fall_with_their_root():
@@ -44,9 +46,34 @@ def test_only_uncertain_coordinates_count():
     one = Errors(nothing, nothing, np.append(0.1, nothing[1:]), nothing)
     all_of_them = one._replace(monte_carlo=nothing + 0.1)
     fine = Errors(nothing, nothing, nothing, nothing)
-    found = [factor_needed(errors, fine, nothing) for errors in (one, all_of_them)]
+    found = [factor_needed(errors, fine, nothing, BATCHES) for errors in (one, all_of_them)]
     assert found[0] == factor(0.0, 0.1)
     # No one of them exceeds this with probability 0.8.
     chance = NormalDist().inv_cdf(0.5 + 0.5 * 0.8 ** (1 / 1_000))
     expected = ((chance + NormalDist().inv_cdf(0.95)) * 0.1 / 2 / 0.05) ** 2
     assert found[1] == pytest.approx(expected, rel=0.025)
+
+
+def of_mean(value, deviation):
+    mean = Errors(np.array([value]), NOTHING, np.array([deviation]), NOTHING)
+    return factor_needed(FINE, mean, NOTHING, BATCHES)
+
+
+def test_an_error_that_chance_does_not_explain_stays():
+    """Of a tolerance of 0.1 an error of 0.06 leaves 0.04 to chance, however many draws there are.
+
+    Student's t with 31 degrees of freedom exceeds 3.2 standard errors on either side with
+    probability 0.003, and 3.4 with 0.002; two tests share one of 0.01.
+    """
+    quantiles = CHANCE + NormalDist().inv_cdf(0.95)
+    deviation = 0.06 / 3.4
+    assert of_mean(0.06, deviation) == pytest.approx((quantiles * deviation / 0.04) ** 2, rel=0.025)
+    deviation = 0.2 / 2.8
+    assert of_mean(0.2, deviation) == pytest.approx((quantiles * deviation / 0.1) ** 2, rel=0.025)
+
+
+def test_an_error_beyond_the_tolerance_asks_for_a_finite_number():
+    left = (1 - MOST_BIAS) * 0.1
+    expected = ((CHANCE + NormalDist().inv_cdf(0.95)) * 0.02 / left) ** 2
+    assert of_mean(0.12, 0.02) == pytest.approx(expected, rel=0.025)
+    assert of_mean(-0.12, 0.02) == of_mean(0.12, 0.02)
