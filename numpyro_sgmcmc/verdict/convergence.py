@@ -11,6 +11,10 @@ from numpyro_sgmcmc.verdict.columns import by_columns
 LOOKED_AT = 16
 """Entries of a long site that ArviZ looks at: the worst by each quick formula."""
 
+BLOCKS = 1_000
+"""Blocks of a chain from which quick formulas work: the slowest entries, which are looked for, do
+not change within a block."""
+
 
 class Convergence(NamedTuple):
     """The worst of a site's entries.
@@ -39,8 +43,8 @@ def convergence(
     share = weights.sum() ** 2 / (weights.size * np.sum(weights**2))
     found = {}
     for name in names:
-        array = np.asarray(posterior[name], np.float64)
-        columns = _worst(array.reshape(*array.shape[:2], -1))
+        array = np.asarray(posterior[name])
+        columns = np.asarray(_worst(array.reshape(*array.shape[:2], -1)), np.float64)
         each = [_one(columns[..., i], is_together) for i in range(columns.shape[-1])]
         sizes, r_hats = np.array(each).T if each else ([np.nan], [np.nan])
         found[name] = Convergence(float(np.min(sizes)) * share, float(np.max(r_hats)))
@@ -71,8 +75,23 @@ def _worst(columns: np.ndarray) -> np.ndarray:
 
 
 def _quickly(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    columns = np.asarray(columns, np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return effective_sample_size(columns), split_gelman_rubin(columns)
+        return _size_by_blocks(columns), split_gelman_rubin(columns)
+
+
+def _size_by_blocks(columns: np.ndarray) -> np.ndarray:
+    """Return effective sample sizes, of long chains by the means of blocks of consecutive draws.
+
+    The average of all draws is that of the blocks' means, so its variance is theirs divided by
+    their effective number.
+    """
+    chains, length, size = columns.shape
+    each = max(length // BLOCKS, 1)
+    used = columns[:, : length // each * each]
+    blocks = used.reshape(chains, -1, each, size).mean(2)
+    variances = used.var((0, 1)) / blocks.var((0, 1))
+    return effective_sample_size(blocks) * variances
 
 
 def _one(draws: np.ndarray, is_together: bool) -> tuple[float, float]:

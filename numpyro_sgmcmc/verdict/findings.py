@@ -32,6 +32,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     MEAN_TOLERANCE,
     MODES_APART,
     SD_TOLERANCE,
+    TAIL_DRAWS,
 )
 
 
@@ -71,7 +72,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         return _nothing(dimension, batches, "some gradients are not finite numbers")
     if not all(np.all(s.scale > 0) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
-    wide, unchecked = (run, samples), None
+    wide, unchecked = samples, None
     if not is_dense(run) and run.latents is not None:
         draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
         return _nothing(dimension, batches, f"there are too few draws for a covariance: {draws}")
@@ -84,7 +85,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
                 None,
                 f"as too many coordinates depend on each other: use more draws{enough}",
             )
-    found = measured(*wide, batches)
+    found = measured(run, wide, batches)
     theory = predicted(run, found.fields[0], key_theory)
     value, p_value = _discrepancy(samples[0], found.fields[0])
     further = len(found.variance.value) - dimension
@@ -110,7 +111,7 @@ def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
 def _unchecked(run: FinishedRun, found: Measured) -> tuple[int | None, str] | None:
     dimension = run.walkers[0].draws.shape[2]
     flat = run.walkers[0].draws.reshape(-1, dimension)
-    heavy = np.flatnonzero(tail_indices(flat) > HEAVIEST_TAIL)
+    heavy = np.flatnonzero(tail_indices(flat[spread(len(flat), TAIL_DRAWS)]) > HEAVIEST_TAIL)
     if heavy.size:
         return int(heavy[0]), "as the tails are so heavy that a variance need not exist"
     several = bimodality(flat, run.weights.reshape(-1) / run.weights.sum()) > BIMODAL

@@ -1,5 +1,6 @@
 """Errors of a run's reported means and standard deviations, measured by the model's gradients."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -32,6 +33,7 @@ class Sample(NamedTuple):
         mean: weighted, of all draws, (d + k,).
         scale: standard deviations of all draws, (d + k,).
         further: coefficients of the further functions, linear ones, (d, k).
+        values: of the further functions at all draws, (draws, k).
         gap: differences of the gradients that tell their bias, (n, d); None where they have none.
     """
 
@@ -41,6 +43,7 @@ class Sample(NamedTuple):
     mean: np.ndarray
     scale: np.ndarray
     further: np.ndarray
+    values: np.ndarray
     gap: np.ndarray | None = None
 
 
@@ -107,9 +110,9 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
             given = run.target, key_walker, points, centre, run.latents.latents, rows
             slopes, gap = marginal_gradients(*given)
         scale = _deviations(flat, mean, weights)
-        some, nothing = flat[places] - mean, np.zeros((dimension, 0))
-        slopes = slopes / run.temperature
-        found.append(Sample(places, some, slopes, mean, scale, nothing, gap))
+        some, slopes = flat[places] - mean, slopes / run.temperature
+        nothing = np.zeros((dimension, 0)), np.zeros((count, 0))
+        found.append(Sample(places, some, slopes, mean, scale, *nothing, gap))
     return found
 
 
@@ -133,10 +136,10 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
     for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
         own = weights[sample.places]
         inputs = sample.draws, field.along(sample.gradients, sample.further), sample.scale
-        every = walker.draws.reshape(len(weights), -1), sample.mean
         exact = () if finest is None else (finest.explained >= EXPLAINED,)
         of = partial(_moments, batches, sample.places, own / own.sum())
-        found = Moments(*by_columns(of, *inputs, *every, *exact))
+        inputs = *inputs, sample.mean, *exact
+        found = _all_moments(of, walker.draws.reshape(len(weights), -1), sample.values, inputs)
         finest = finest or found
         c, ratio = walker.coefficient, sample.scale / unit
         totals["mean"] += c * ratio * found.mean
@@ -169,14 +172,32 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
     return Measured(variance, mean, samples, fields, finest.mean_explained)
 
 
+def _all_moments(
+    of: Callable[..., Moments], draws: np.ndarray, values: np.ndarray, inputs: tuple
+) -> Moments:
+    """Return the moments of coordinates and further functions, which are not in one array.
+
+    Args:
+        of: from all draws of some of them, and these columns of the inputs, to their moments.
+        draws: of the coordinates, (draws, d).
+        values: of the further functions, (draws, k).
+        inputs: arrays with d + k columns.
+    """
+    dimension = draws.shape[1]
+    parts = [by_columns(of, draws, *(x[..., :dimension] for x in inputs))]
+    if values.shape[1]:
+        parts.append(by_columns(of, values, *(x[..., dimension:] for x in inputs)))
+    return Moments(*(np.concatenate(both, axis=-1) for both in zip(*parts, strict=True)))
+
+
 def _moments(
     batches: Batches,
     places: np.ndarray,
     weights: np.ndarray,
+    every: np.ndarray,
     some: np.ndarray,
     slopes: np.ndarray,
     scale: np.ndarray,
-    every: np.ndarray,
     mean: np.ndarray,
     exact: np.ndarray | None = None,
 ) -> Moments:
@@ -186,11 +207,11 @@ def _moments(
         batches: behind the standard errors.
         places: which of the draws `some` are.
         weights: of these, with sum 1.
+        every: all draws, (draws, k).
         some: draws about their mean, (n, k).
         slopes: derivatives there, (n, k).
         scale: standard deviations, (k,).
-        every: all draws, (draws, k).
-        mean: their mean, (k,).
+        mean: of all draws, (k,).
         exact: where polynomials are taken as control variates, (k,); by default where they explain
             nearly all.
     """
@@ -228,11 +249,12 @@ def _pairs(run: FinishedRun, samples: list[Sample]) -> list[tuple[Any, Sample]]:
 
 
 def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:
-    flat = draws.reshape(len(weights), -1) - sample.mean
+    own = weights[sample.places]
+    own = own / own.sum()
     if is_dense(run):
-        centred = flat * np.sqrt(weights)[:, None]
-        own = weights[sample.places]
-        return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own / own.sum())
+        centred = (draws.reshape(len(weights), -1) - sample.mean) * np.sqrt(weights)[:, None]
+        return dense_fields(centred.T @ centred, sample.draws, sample.gradients, own)
     dimension = len(sample.further)
     groups = groups_of(run.target.structure)
-    return coupled_fields(groups, flat[:, :dimension], sample.scale[:dimension], weights)
+    some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
+    return coupled_fields(groups, some, scale, own)

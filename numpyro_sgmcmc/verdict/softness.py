@@ -112,21 +112,22 @@ def lanczos(product: Any, dimension: int) -> tuple[np.ndarray, np.ndarray]:
 
 def with_directions(
     run: FinishedRun, samples: list[Sample], directions: np.ndarray
-) -> tuple[FinishedRun, list[Sample]]:
-    """Return a run and its samples with positions along directions as further coordinates."""
+) -> list[Sample]:
+    """Return the samples with positions along directions as further functions."""
     further = directions / samples[0].scale[:, None]
-
-    def along(draws: np.ndarray) -> np.ndarray:
-        return np.concatenate([draws, draws @ further], axis=-1)
-
     weights = run.weights.reshape(-1) / run.weights.sum()
-    walkers = tuple(walker._replace(draws=along(walker.draws)) for walker in run.walkers)
     found = []
-    for walker, sample in zip(walkers, samples, strict=True):
-        mean = along(sample.mean)
-        more = walker.draws.reshape(len(weights), -1)[:, len(further) :] - mean[len(further) :]
-        scale = np.concatenate([sample.scale, np.sqrt(weights @ more**2)])
+    for walker, sample in zip(run.walkers, samples, strict=True):
+        values = walker.draws.reshape(len(weights), -1) @ further
+        mean = sample.mean @ further
+        scale = np.sqrt(weights @ (values - mean) ** 2)
         found.append(
-            sample._replace(draws=along(sample.draws), mean=mean, scale=scale, further=further)
+            sample._replace(
+                draws=np.concatenate([sample.draws, sample.draws @ further], axis=1),
+                mean=np.concatenate([sample.mean, mean]),
+                scale=np.concatenate([sample.scale, scale]),
+                further=further,
+                values=values,
+            )
         )
-    return run._replace(walkers=walkers), found
+    return found

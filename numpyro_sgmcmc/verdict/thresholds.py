@@ -47,6 +47,9 @@ Bonferroni's bound."""
 HEAVIEST_TAIL = 0.5
 """Tail index from which on a distribution has no finite variance."""
 
+TAIL_DRAWS = 10_000
+"""Draws from which a tail index is estimated: the largest 100 of them give it to a tenth."""
+
 BATCHES = 32
 """Batches of consecutive draws behind a standard error. From 400 effective draws on a batch then
 holds some 12 of them, so that batches are nearly independent."""

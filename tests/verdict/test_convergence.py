@@ -1,0 +1,45 @@
+"""The entries of long sites that a verdict looks at."""
+
+import numpy as np
+import pytest
+
+from numpyro_sgmcmc.verdict.convergence import BLOCKS, LOOKED_AT, _worst, convergence
+
+
+def autoregression(rho, length, seed=0):
+    """Return stationary series of variance 1, (4, length, d), with these autocorrelations, (d,)."""
+    rho = np.asarray(rho)
+    noise = np.random.default_rng(seed).standard_normal((length, 4, rho.size))
+    series = np.empty_like(noise)
+    series[0] = noise[0]
+    for at in range(1, length):
+        series[at] = rho * series[at - 1] + np.sqrt(1 - rho**2) * noise[at]
+    return series.swapaxes(0, 1)
+
+
+@pytest.mark.parametrize("length", [900, 5 * BLOCKS + 7])
+def test_the_slowest_entries_are_looked_at(length):
+    """Times of 199 transitions against at most 19.
+
+    An estimate of one has a relative standard error of 0.5 here at most, so that a wrong order of
+    a slow and a fast one has a probability below 1e-6.
+    """
+    rho = np.full(120, 0.9)
+    slow = np.arange(3, 120, 10)
+    rho[slow] = 0.99
+    series = autoregression(rho, length).astype(np.float32)
+    marked = series + 1_000.0 * np.arange(120, dtype=np.float32)
+    kept = np.round(_worst(marked).mean((0, 1)) / 1_000.0).astype(int)
+    assert set(slow) <= set(kept)
+    assert len(kept) <= 2 * LOOKED_AT
+
+
+def test_a_long_sites_smallest_size_is_that_of_its_slowest_entry():
+    """The same number as if ArviZ had looked at all of them."""
+    rho = np.where(np.arange(100) == 41, 0.99, 0.5)
+    series = autoregression(rho, 4 * BLOCKS)
+    weights = np.ones((4, 4 * BLOCKS))
+    found = convergence({"all": series, "one": series[..., 41]}, ["all", "one"], weights, False)
+    assert found["all"].ess_bulk == found["one"].ess_bulk
+    # 4 x 4,000 (1 - rho) / (1 + rho), with a standard error of some 10 %: at 6 of these.
+    assert abs(np.log(found["all"].ess_bulk / 80.4)) < 0.6
