@@ -149,6 +149,11 @@ bring no further gain."""
 BURN_IN = 4
 """The first 1 / BURN_IN of a window is discarded."""
 
+FEW_COORDINATES = 100
+RECORDED = 4
+"""Above that dimension a window records every fourth transition: its moments would take as long as
+the transitions, and in many dimensions neighbouring positions say nearly the same."""
+
 SNAPSHOTS = 16
 """Positions of each walker that a window records, where memory allows."""
 

@@ -18,9 +18,11 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     BURN_IN,
     DENSE_COVARIANCE,
+    FEW_COORDINATES,
     FEWEST_SEGMENTS,
     FEWEST_SNAPSHOTS,
     MANY_SEGMENTS,
+    RECORDED,
     SEGMENTS,
     SNAPSHOTS,
 )
@@ -41,7 +43,8 @@ class Seen(NamedTuple):
         snapshots: positions z, (snapshots, walkers, d).
         last: the last positions z, (walkers, d).
         diverging: share of diverging transitions.
-        length: number of transitions after the burn-in.
+        length: number of transitions after the burn-in, of which moments see every one, or in many
+            dimensions every `RECORDED`-th.
         segments: means over segments of equal length of each walker's deviation from the centre of
             the approximation, in the coordinates z, (segments, walkers, d).
         variances: variance of z over the segments and walkers, (d,).
@@ -146,21 +149,32 @@ class Window:
             return position, aux, scheme, key, back
 
         step = jax.vmap(step, in_axes=(0, 0, 0, 0, 0, None))
-        burnt = length // BURN_IN
+        every = RECORDED if dimension > FEW_COORDINATES else 1
+        records = length // every
+        burnt = records // BURN_IN
         is_small = dimension <= MANY_SEGMENTS
         several = SEGMENTS if is_small else FEWEST_SEGMENTS
         snapshot_count = SNAPSHOTS if is_small else FEWEST_SNAPSHOTS
-        each = (length - burnt) // several
+        each = (records - burnt) // several
         root = self.temperature**0.5
 
+        def advanced(count: jax.Array, moving: tuple[Any, ...]) -> tuple[Any, ...]:
+            position, aux, scheme, keys, bad = moving
+            *moved, back = step(position, aux, scheme, keys, first_aux, count)
+            return *moved, bad + back
+
         def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            position, aux, scheme, keys, means, second, snapshots, bad, segments, squares = carry
-            moved = step(position, aux, scheme, keys, first_aux, count)
-            position, aux, scheme, keys, back = moved
+            moving, means, second, snapshots, segments, squares = carry
+            first = count * every
+            if every == 1:
+                moving = advanced(first, moving)
+            else:
+                moving = jax.lax.fori_loop(first, first + every, advanced, moving)
+            position = moving[0]
             y = jax.vmap(whiten.apply)(position - centre) / root
             counts = (count >= burnt).astype(y.dtype)
             means = means + counts * y
-            place = (count - burnt) * snapshot_count // (length - burnt)
+            place = (count - burnt) * snapshot_count // (records - burnt)
             place = jnp.clip(place, 0, snapshot_count - 1)
             snapshots = snapshots.at[place].set(position)
             square = _second_moments(whiten, y)
@@ -170,26 +184,28 @@ class Window:
             away = within * (position - centre)
             segments = segments.at[jnp.clip(segment, 0, several - 1)].add(away)
             squares = squares + jnp.sum(away**2, axis=0)
-            bad = bad + back
-            return position, aux, scheme, keys, means, second, snapshots, bad, segments, squares
+            return moving, means, second, snapshots, segments, squares
 
         moments = jax.eval_shape(partial(_second_moments, whiten), start)
         carry = (
-            start,
-            first_aux,
-            jax.vmap(partial(scheme.init, plates=view.plates))(keys_scheme),
-            keys_steps,
+            (
+                start,
+                first_aux,
+                jax.vmap(partial(scheme.init, plates=view.plates))(keys_scheme),
+                keys_steps,
+                jnp.zeros(walkers, jnp.int32),
+            ),
             jnp.zeros_like(start),
             jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), moments),
             jnp.zeros((snapshot_count, *start.shape), start.dtype),
-            jnp.zeros(walkers, jnp.int32),
             jnp.zeros((several, *start.shape), start.dtype),
             jnp.zeros(dimension, start.dtype),
         )
-        last, *_, means, second, snapshots, bad, segments, squares = jax.lax.fori_loop(
-            0, length, body, carry
+        moving, means, second, snapshots, segments, squares = jax.lax.fori_loop(
+            0, records, body, carry
         )
-        counted = (length - burnt).astype(start.dtype)
+        last, *_, bad = moving
+        counted = (records - burnt).astype(start.dtype)
         segments = segments / jnp.maximum(each, 1)
         mean_square = squares / (jnp.maximum(each, 1) * several * walkers)
         return Seen(
@@ -197,11 +213,11 @@ class Window:
             jax.tree.map(lambda total: total / (counted * walkers), second),
             snapshots,
             last,
-            jnp.mean(bad / length),
-            length - burnt,
+            jnp.mean(bad / (records * every)),
+            (records - burnt) * every,
             segments,
             mean_square - jnp.mean(segments, axis=(0, 1)) ** 2,
-            each,
+            each * every,
         )
 
 
