@@ -34,7 +34,8 @@ class Noise(NamedTuple):
     Attributes:
         largest: its largest eigenvalue.
         correction: V, or in high dimension as much of it as is measured.
-        residual: largest eigenvalue of what the correction leaves of V, 0 if that is nothing.
+        residual: largest eigenvalue of what the correction leaves of V, or takes out beyond it; 0
+            if that is nothing.
         typical: the median of its variances.
     """
 

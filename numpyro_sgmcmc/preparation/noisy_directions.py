@@ -11,9 +11,10 @@ row: G_i' u for all rows is one derivative along u (forward), and sum_i c_i G_i 
 (backward).
 
 The correction describes V by variances v of coordinates outside of known directions P, which leaves
-the excess (I - P P') (V - diag v) (I - P P'). The method of Lanczos finds its largest eigenvalues.
-Their directions are added to P, where V is measured as a matrix, corrected, and slowed down if
-needed. What is left is measured at other positions.
+the excess (I - P P') (V - diag v) (I - P P'). The method of Lanczos finds its largest eigenvalues,
+and its smallest: where coordinates that vary together have less noise than each of them alone, a
+correction takes out noise that is not there. Their directions are added to P, where V is measured
+as a matrix, corrected, and slowed down if needed. What is left is measured at other positions.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     ADDED_DIRECTIONS,
     ADDED_NUMBERS,
     NOISE_ROWS,
+    NOISY_DIRECTIONS,
     POWER_STEPS,
     ROWS_OF_DIMENSION,
 )
@@ -57,7 +59,10 @@ def with_noisy_directions(
     points: jax.Array,
     noise: CoupledCorrection,
 ) -> Coupled:
-    """Return the same map S, whose subspace includes the directions of the largest excess."""
+    """Return the same map S, whose subspace includes the directions of the largest excess.
+
+    Negative excess counts by its modulus.
+    """
     dimension = points.shape[1]
     count = min(ADDED_DIRECTIONS, ADDED_NUMBERS // dimension, dimension - linear.subspace.size)
     if count < 1:
@@ -65,7 +70,8 @@ def with_noisy_directions(
 
     def find(view: View, *inputs: Any) -> jax.Array:
         start, product = _excess(view, gradient, *inputs)
-        return lanczos(product, start, 2 * count)[1][-count:]
+        values, vectors = lanczos(product, start, 2 * count)
+        return vectors[jax.lax.top_k(jnp.abs(values), count)[1]]
 
     inputs = anchor, linear, points[::2], noise, key
     found = target.run(find, *inputs, name=("noisy directions", identity_of(gradient)))
@@ -95,6 +101,35 @@ def largest_excess(
 
     inputs = anchor, linear, points[1::2], noise, key
     found = target.run(measure, *inputs, name=("largest excess", identity_of(gradient)))
+    return jnp.maximum(found, 0.0)
+
+
+def largest_deficit(
+    target: Target,
+    key: jax.Array,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    anchor: Anchor | None,
+    points: jax.Array,
+    noise: AbstractCorrection,
+) -> jax.Array:
+    """Return by how much a correction exceeds the noise where it does most.
+
+    The directions are found at half of the points and the noise there is measured at the others:
+    of few rows for each dimension the smallest eigenvalue is too small.
+    """
+
+    def measure(view: View, *inputs: Any) -> jax.Array:
+        anchor, linear, points, noise, key = inputs
+        key_find, key_rest = random.split(key)
+        given = anchor, linear
+        start, product = _excess(view, gradient, *given, points[::2], noise, key_find)
+        quiet = lanczos(product, start, POWER_STEPS)[1][:NOISY_DIRECTIONS]
+        _, product = _excess(view, gradient, *given, points[1::2], noise, key_rest)
+        return -jnp.min(jax.lax.map(lambda u: u @ product(u), quiet))
+
+    inputs = anchor, linear, points, noise, key
+    found = target.run(measure, *inputs, name=("largest deficit", identity_of(gradient)))
     return jnp.maximum(found, 0.0)
 
 

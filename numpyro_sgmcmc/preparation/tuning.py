@@ -17,6 +17,7 @@ from numpyro_sgmcmc.preparation.limits import Chosen, Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, measured_noise, silence
 from numpyro_sgmcmc.preparation.noisy_directions import (
     has_row_noise,
+    largest_deficit,
     largest_excess,
     with_noisy_directions,
 )
@@ -67,7 +68,9 @@ def choose_numbers(
         differ: whether directions of large noise are known to differ over the posterior, so that
             they are not looked for.
     """
-    key_curvature, key_noise, key_uneven, key_rows, key_spectrum = random.keys_of(key, 5)
+    key_curvature, key_noise, key_uneven, key_rows, key_spectrum, key_deficit = random.keys_of(
+        key, 6
+    )
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
     gradient, noise = _least_noisy(
@@ -76,6 +79,9 @@ def choose_numbers(
     inputs = options.dynamics, curvature
     limits = limits_of(*inputs, noise.largest, points.shape[1], temperature)
     held_back = (options, target, gradient)
+    if _may_exceed(*held_back, preconditioner, limits, noise):
+        given = gradient, preconditioner, anchor, points
+        noise = _with_deficit(target, key_deficit, *given, noise)
     unextended, added, is_elusive = (preconditioner, limits), None, False
     if _is_held_back(*held_back, preconditioner, limits, noise):
         added = 0
@@ -168,6 +174,37 @@ def _is_held_back(
     return unknown * LEAST_GAIN < min(float(limits.smooth), typical)
 
 
+def _may_exceed(
+    options: Options,
+    target: Target,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    limits: Limits,
+    noise: Noise,
+) -> bool:
+    """Return whether a correction may take out more noise than there is, beyond the tolerance."""
+    if options.noise_correction is False or not _can_slow(options, linear, limits.share):
+        return False
+    if not isinstance(linear, Coupled) or not has_row_noise(target, gradient):
+        return False
+    typical = float(limits.share) * float(noise.typical) / float(noise.largest)
+    return typical > TOLERANCE / 2
+
+
+def _with_deficit(
+    target: Target,
+    key: jax.Array,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    anchor: Anchor,
+    points: jax.Array,
+    noise: Noise,
+) -> Noise:
+    """Return the noise, whose residual includes what the correction takes out beyond it."""
+    deficit = largest_deficit(target, key, gradient, linear, anchor, points, noise.correction)
+    return noise._replace(residual=jnp.maximum(noise.residual, deficit))
+
+
 def _with_noisy_directions(
     target: Target,
     keys: tuple[jax.Array, jax.Array],
@@ -186,12 +223,13 @@ def _with_noisy_directions(
     """
     assert isinstance(linear, Coupled) and isinstance(noise.correction, CoupledCorrection)
     key_noise, key_rows = keys
-    key_find, key_rest = random.keys_of(key_rows, 2)
+    key_find, key_rest, key_deficit = random.keys_of(key_rows, 3)
     given = gradient, linear, anchor, points, noise.correction
     wider = with_noisy_directions(target, key_find, *given)
     found = measured_noise(target, key_noise, gradient, wider, anchor, points)
     given = gradient, wider, anchor, points, found.correction
     found = found._replace(residual=largest_excess(target, key_rest, *given))
+    found = _with_deficit(target, key_deficit, *given[:-1], found)
     if float(found.residual) * LEAST_GAIN > float(noise.residual):
         return linear, noise, 0
     return wider, found, wider.subspace.size - linear.subspace.size
