@@ -12,7 +12,8 @@ from numpyro_sgmcmc.preconditioner import Dense, Identity
 from numpyro_sgmcmc.preparation.autocorrelation import Slowest, slowest
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.kinks import Typical
-from numpyro_sgmcmc.preparation.latents.checks import check_options
+from numpyro_sgmcmc.preparation.latents.approach import approached
+from numpyro_sgmcmc.preparation.latents.checks import check_options, has_table
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.settle import check_independence, settled
 from numpyro_sgmcmc.preparation.latents.window import LatentWindow, Shown
@@ -44,7 +45,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
     Walkers settle from several starts by sweeps of an approximate Gibbs sampler, whose Hessians
     give the preconditioner and the curvature. Unless the user gave a step size, windows of the
     run's own transitions follow, which measure the gradient noise and what the slowest coordinate
-    needs.
+    needs. For more than 300 shared parameters see `approached`.
 
     Raises:
         TypeError: if an option does not go with latents of rows.
@@ -59,6 +60,8 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         )
     check_independence(target)
     key_settle, key = random.keys_of(jax.random.key(2), 2)
+    if not has_table(structure):
+        return approached(target, key_settle, options, request)
     walkers, hessians = settled(target, key_settle, options, request)
     linear: Any = options.preconditioner
     if linear is None:
