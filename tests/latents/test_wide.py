@@ -178,7 +178,10 @@ def test_a_verdict_knows_the_noise_and_the_curvature():
     for remedy in ("FixedPoint", "noise_correction", "step_size=None"):
         assert remedy not in found.sentence
     np.testing.assert_allclose(found.curvature, 1 + len(Y) / SPREAD**2, rtol=1e-3)
-    latents = np.asarray(state.gradient.values, np.float64)[..., 0]
+    kept = state.gradient
+    assert (kept.moves == 20 * 400).all() and (kept.wait == 0).all()
+    assert (kept.visits.sum(1) == 20 * 400).all()  # One row a minibatch, none while warming up.
+    latents = np.asarray(kept.values, np.float64)[..., 0]
     first = np.asarray(state.z["theta"], np.float64)[:, 0]
     keeps = 1 - float(state.gradient.step[0]) ** 2 / 2
     noise = np.mean([noise_at(*one, keeps) for one in zip(first, latents, strict=True)])

@@ -15,7 +15,7 @@ from numpyro_sgmcmc.latents import (
 )
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation.latents.curvature import curvature_at_latents
-from numpyro_sgmcmc.preparation.latents.noise import Walkers
+from numpyro_sgmcmc.preparation.latents.noise import Walkers, without_moments
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.latents.settle import TRIES, WALKERS, first_latents
 from numpyro_sgmcmc.preparation.latents.sweep import continuous_drawn, energy_of
@@ -77,8 +77,7 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
         shown = window.run(target, key_window, tuned, walkers, -(-total // ROUNDS))
         walkers = target.run(_redrawn, random.split(key_latents, WALKERS), shown.walkers)
     tuned = with_friction(walkers)
-    wait = jnp.full(WALKERS, options.num_steps * request.num_warmup, jnp.int32)
-    walkers = walkers._replace(latents=walkers.latents._replace(wait=wait))
+    walkers = without_moments(walkers, options.num_steps * request.num_warmup)
     return Prepared(tuned, None, None, None, walkers)
 
 
