@@ -15,6 +15,8 @@ import numpyro_sgmcmc as sg
 from numpyro_sgmcmc.latents import PlainAtLatents, first_state
 from numpyro_sgmcmc.latents.state import row_gradients
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
+from numpyro_sgmcmc.preparation import View
+from numpyro_sgmcmc.preparation.latents import Walkers, curvature_at_latents, noise_at_latents
 from numpyro_sgmcmc.types import Minibatch
 from tests.latents.test_gibbs import joint, point
 from tests.latents.wide import DIMENSION, SPREAD, Y, noise_at, stationary, wide
@@ -98,6 +100,7 @@ def test_the_estimate_is_the_mean_of_the_gradients_before_and_after_the_moves(na
         np.testing.assert_array_equal(one.visits, jnp.eye(size))
 
 
+@pytest.mark.long
 def test_moments_are_those_of_the_exact_recursion():
     """The variance's excess, 9 %, is told from 0 and from that of the new latents alone."""
     count = 2_000
@@ -186,6 +189,55 @@ def test_a_verdict_knows_the_noise_and_the_curvature():
     keeps = 1 - float(state.gradient.step[0]) ** 2 / 2
     noise = np.mean([noise_at(*one, keeps) for one in zip(first, latents, strict=True)])
     assert abs(found.noise / noise - 1) < 4 * (2 / (256 * chains)) ** 0.5, (found.noise, noise)
+
+
+def walkers_of(y, dimension, count, batch=1):
+    """Return a view of the model, and walkers at draws of its prior with such latents."""
+    y = jnp.asarray(y, jnp.float32)
+    model = partial(wide, dimension=dimension)
+    structure = read_structure(model, (y, batch), {})
+    view = View(structure, sg.UniformMinibatch(), (y, batch), {})
+
+    def one(key):
+        key_position, key_latents = jax.random.split(key)
+        position = jax.random.normal(key_position, (dimension,))
+        latents = position[0] + SPREAD * jax.random.normal(key_latents, (len(y), 1))
+        factor = jnp.full((len(y), 1, 1), (1 + 1 / SPREAD**2) ** -0.5)
+        given = latents, factor, jnp.asarray(MOVE)
+        return position, first_state(view.potential, position, *given, has_table=False)
+
+    return view, Walkers(*jax.vmap(one)(jax.random.split(jax.random.key(6), count)))
+
+
+@pytest.mark.long
+def test_noise_in_high_dimension():
+    """Above 500 dimensions, in the coordinates of a map: 4 standard errors, as above."""
+    count, dimension, scale = 4, 501, 3.0
+    view, walkers = walkers_of(Y, dimension, count)
+    linear = sg.Diagonal(jnp.full(dimension, scale))
+    keys = jax.random.split(jax.random.key(7), count)
+    measured = jax.jit(lambda *given: noise_at_latents(view, PlainAtLatents(), *given))
+    found = measured(linear, walkers, keys)
+    latents = np.asarray(walkers.latents.values, np.float64)[..., 0]
+    first = np.asarray(walkers.positions, np.float64)[:, 0]
+    exact = np.mean([noise_at(*one, KEEPS) for one in zip(first, latents, strict=True)])
+    error = (2 / (256 * count)) ** 0.5
+    for value in (found.largest, found.correction.largest):
+        assert abs(float(value) / (scale**2 * exact) - 1) < 4 * error
+    assert float(found.typical) < 1e-6 * exact  # The other coordinates have none.
+
+
+@pytest.mark.parametrize("rows", [2, 2_500])
+def test_curvature_without_a_matrix(rows):
+    """By power iteration over blocks of rows, to rounding: the others' curvature is 1."""
+    view, walkers = walkers_of(np.zeros(rows), DIMENSION, 2)
+    keys = jax.random.split(jax.random.key(8), 2)
+    linear = sg.Diagonal(jnp.full(DIMENSION, 2.0))
+    found = jax.jit(lambda *given: curvature_at_latents(view, *given))(linear, walkers, keys)
+    exact = np.ones(DIMENSION)
+    exact[0] += rows / SPREAD**2
+    np.testing.assert_allclose(found.largest, 4 * exact.max(), rtol=1e-4)
+    np.testing.assert_allclose(found.mean, 4 * exact.mean(), rtol=1e-4)
 
 
 def test_without_a_step_size_an_error_says_what_to_pass():
