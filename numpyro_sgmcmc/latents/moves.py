@@ -16,7 +16,7 @@ class Visited(NamedTuple):
 
     Attributes:
         energy: u_i(z, a_i), (B,).
-        slope: its gradient in z, (B, d).
+        slope: its gradient in z, (B, d), or (B, 0) where it is not needed for each row.
         force: its gradient in a_i, (B, k).
         latents: a_i, (B, k).
         values: the values of the rows' continuous sites, (B, w).
@@ -30,6 +30,11 @@ class Visited(NamedTuple):
     values: jax.Array
     discrete: jax.Array
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether there is a gradient in z for each row."""
+        return self.slope.shape[1] > 0
+
 
 def visited(
     potential: JointPotential,
@@ -37,14 +42,27 @@ def visited(
     latents: jax.Array,
     rows: jax.Array,
     discrete: jax.Array | None = None,
+    each_slope: bool = True,
 ) -> Visited:
-    """Return the densities of rows and their gradients."""
-    derivatives = jax.value_and_grad(potential.row, argnums=(0, 1), has_aux=True)
+    """Return the densities of rows and their gradients, those in z if `each_slope` is true."""
+    derivatives = jax.value_and_grad(
+        potential.row, argnums=(0, 1) if each_slope else (1,), has_aux=True
+    )
     local = potential.structure.local
     given = local.some_discrete(len(rows)) if discrete is None else discrete
     found = jax.vmap(partial(derivatives, position))(latents, rows, given)
-    (energy, values), (slope, force) = found
+    (energy, values), (*slopes, force) = found
+    slope = slopes[0] if each_slope else jnp.zeros((len(rows), 0), position.dtype)
     return Visited(energy, slope, force, latents, values, given)
+
+
+def total_slope(
+    potential: JointPotential, position: jax.Array, found: Visited, rows: jax.Array
+) -> jax.Array:
+    """Return the sum of the rows' gradients in z, (d,)."""
+    if found.has_slopes:
+        return found.slope.sum(0)
+    return jax.grad(potential.rows)(position, found.latents, rows, found.discrete)
 
 
 def moved_together(
@@ -68,7 +86,7 @@ def moved_together(
     key_discrete, key = random.split(key)
     given = before.latents, before.discrete, rows, key_discrete
     discrete = redrawn(potential, position, *given, by_own_move)
-    after = visited(potential, position, before.latents, rows, discrete)
+    after = visited(potential, position, before.latents, rows, discrete, before.has_slopes)
     if local.sites:
         return moved(potential, position, after, rows, factor, step, key)
     changed = jnp.mean((discrete != before.discrete).astype(step.dtype), axis=1)
@@ -99,7 +117,7 @@ def moved(
     drift = jnp.einsum("bij,bi->bj", factor, before.force)
     jump = step * noise - step**2 / 2 * drift
     latents = before.latents + jnp.einsum("bij,bj->bi", factor, jump)
-    after = visited(potential, position, latents, rows, before.discrete)
+    after = visited(potential, position, latents, rows, before.discrete, before.has_slopes)
     back = jnp.einsum("bij,bi->bj", factor, after.force)
     there = jnp.sum(noise**2, axis=1) / 2
     again = jnp.sum((jump - step**2 / 2 * back) ** 2, axis=1) / (2 * step**2)

@@ -17,8 +17,9 @@ class LatentState(NamedTuple):
     Attributes:
         values: unconstrained continuous latents, (N, k).
         discrete: discrete latents, (N, m), int32.
-        table: gradient in z of each row's u_i when it was last visited, (N, d).
-        total: the sum of the table over rows, (d,).
+        table: gradient in z of each row's u_i when it was last visited, (N, d); (N, 0) without a
+            table.
+        total: the sum of the table over rows, (d,) or (0,).
         factor: L of each row, with L L' about the covariance of its latents given z, (N, k, k).
         step: the step size of the moves in units of L, ().
         claims: the place in the last minibatch from which each row was moved, (N,), int32.
@@ -53,11 +54,14 @@ def first_state(
     factor: jax.Array,
     step: jax.Array,
     discrete: jax.Array | None = None,
+    has_table: bool = True,
 ) -> LatentState:
     """Return the state of a chain at `position`, with these latents, before any move."""
     size, local = len(values), potential.structure.local
     given = local.some_discrete(size) if discrete is None else discrete
-    table = row_gradients(potential, position, values, given)
+    table = jnp.zeros((size, 0), values.dtype)
+    if has_table:
+        table = row_gradients(potential, position, values, given)
     zero = jnp.zeros((), jnp.int32)
     return LatentState(
         values=values,

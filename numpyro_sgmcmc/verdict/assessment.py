@@ -102,6 +102,8 @@ class Evidence(NamedTuple):
         plates: subsampled plates.
         has_plain_gradient: whether the gradient is the plain one.
         has_correction: whether the noise correction is in use.
+        has_latents: whether a chain keeps latents of rows.
+        can_be_tuned: whether the warm-up can choose the step size.
         dimension: of the position.
         temperature: T.
         is_extrapolated: whether estimates are extrapolated.
@@ -139,6 +141,8 @@ class Evidence(NamedTuple):
     ages: Ages | None = None
     unvisited: Unvisited | None = None
     suits_predictions: bool = False
+    has_latents: bool = False
+    can_be_tuned: bool = True
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:

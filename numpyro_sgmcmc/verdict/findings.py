@@ -74,8 +74,13 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         return _nothing(dimension, batches, "some coordinates did not move")
     wide, unchecked = samples, None
     if not is_dense(run) and run.latents is not None:
-        draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
-        return _nothing(dimension, batches, f"there are too few draws for a covariance: {draws}")
+        why = f"there are more than {DENSE} shared parameters beside latents of rows"
+        if dimension <= DENSE:
+            draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
+            why = f"there are too few draws for a covariance: {draws}"
+        # Whether noise and step size are too large is known without.
+        theory = predicted(run, Fields(), key_theory)
+        return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
         softest = softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)

@@ -82,10 +82,17 @@ def _no_draws(evidence: Evidence) -> str:
     )
 
 
+def _smaller(evidence: Evidence, step_size: float) -> str:
+    """Return a smaller step size or other remedies, the warm-up's own choice the last of them."""
+    untuned = ["step_size=None"] if evidence.can_be_tuned else []
+    return _either([f"step_size={step_size:.2g}", "a preconditioner", *untuned])
+
+
 def _divergence(evidence: Evidence) -> str:
+    untuned = ", or step_size=None" if evidence.can_be_tuned else ""
     return (
         f"{evidence.diverged:.1%} of iterations diverged. Use"
-        f" step_size={evidence.step_size / 4:.2g} (a quarter), or step_size=None."
+        f" step_size={evidence.step_size / 4:.2g} (a quarter){untuned}."
     )
 
 
@@ -125,9 +132,10 @@ def _noise(evidence: Evidence) -> str:
     variance = abs((1 + error) ** 2 - 1)
     factor = max(variance / SD_TOLERANCE, 2.0)  # to half of what is allowed
     remedies = [f"step_size={evidence.step_size / factor:.2g}"]
-    if evidence.has_plain_gradient and evidence.plates:
+    if evidence.has_plain_gradient and evidence.plates and not evidence.has_latents:
         remedies.insert(0, "gradient=FixedPoint()")
-    if not evidence.has_correction and not evidence.is_extrapolated:
+    can_correct = not evidence.has_latents and not evidence.is_extrapolated
+    if not evidence.has_correction and can_correct:
         kind = "dense" if evidence.dimension <= DENSE_NOISE else "diagonal"
         remedies.append(f'noise_correction="{kind}"')
     if evidence.plates:
@@ -144,7 +152,7 @@ def _discretisation(evidence: Evidence) -> str:
     factor = 4.0 if not np.isfinite(error) else max(abs(error) / (SD_TOLERANCE / 2), 2.0)
     return (
         f"the step size changes the standard deviation of {site!r} by {_percent(error)}. Use"
-        f" step_size={evidence.step_size / factor:.2g}, a preconditioner, or step_size=None."
+        f" {_smaller(evidence, evidence.step_size / factor)}."
     )
 
 
@@ -153,7 +161,7 @@ def _coarse(evidence: Evidence) -> str:
     return (
         f"step size {evidence.step_size:.2g} is {times:.1f} times the largest at which the measured"
         " curvature bounds errors beyond those of a Gaussian. Use"
-        f" step_size={evidence.largest_step_size / 2:.2g}, a preconditioner, or step_size=None."
+        f" {_smaller(evidence, evidence.largest_step_size / 2)}."
     )
 
 
@@ -163,10 +171,11 @@ def _sd(evidence: Evidence) -> str:
         what = "has a negative extrapolated variance"
     else:
         what = f"is measured {_percent(worst.error)} off"
+    untuned = " or step_size=None" if evidence.can_be_tuned else ""
     return (
         f"the standard deviation of {worst.site} {what} (Monte Carlo error"
         f" {_percent(worst.standard_error)}), by Stein's identity. {_theory(evidence)} Use"
-        f" step_size={evidence.step_size / 3:.2g} or step_size=None, and a longer warm-up."
+        f" step_size={evidence.step_size / 3:.2g}{untuned}, and a longer warm-up."
     )
 
 

@@ -113,7 +113,7 @@ def _given_latents(run: FinishedRun, linear: Any, key: jax.Array) -> Predicted:
     their whole variance: the relative errors of the part bound those of the whole.
     """
     assert run.latents is not None
-    found = conditional(run.target, key, linear, *run.latents)
+    found = conditional(run.target, key, run.gradient, linear, run.latents)
     largest = float(found.noise.largest)
     heating = _heating(run, largest)
     by_step, _ = _stiffest_errors(run, found.curvature)

@@ -8,17 +8,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.latents import LatentState, laplace_rows
-from numpyro_sgmcmc.latents.moves import moved, moved_together, visited
+from numpyro_sgmcmc.latents.moves import moved, moved_together, total_slope, visited
 from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.preparation.latents import (
     Walkers,
+    curvature_at_latents,
+    noise_at_latents,
     potential_of,
     second_order,
-    table_noise,
     typical,
 )
 from numpyro_sgmcmc.preparation.noise import Noise
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
 from numpyro_sgmcmc.verdict.row_integrals import (
     NEWTON_STEPS,
     NODES,
@@ -202,9 +205,10 @@ def _after_sweeps(
         own = random.fold_in(key_moves, number)
         given = rows, factor, state.step, own
         after, _ = moved_together(potential, position, before, *given, by_own_move=needs_own)
-        return after, total + jnp.where(number >= SWEEPS, after.slope.sum(0), 0.0)
+        slope = total_slope(potential, position, after, rows)
+        return after, total + jnp.where(number >= SWEEPS, slope, 0.0)
 
-    first = visited(potential, position, latents, rows, discrete)
+    first = visited(potential, position, latents, rows, discrete, _is_small(position))
     carry = first, jnp.zeros_like(position)
     return jax.lax.fori_loop(0, 2 * SWEEPS, body, carry)[1] / SWEEPS
 
@@ -222,14 +226,15 @@ def _gradient(
     found = laplace_rows(potential, position, values[rows], rows, NEWTON_STEPS)
     noise = random.normal(key_noise, found.latents.shape, found.latents.dtype)
     drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
-    first = visited(potential, position, drawn, rows)
+    first = visited(potential, position, drawn, rows, each_slope=_is_small(position))
 
     def body(number: jax.Array, carry: tuple) -> tuple:
         before, total = carry
         own = random.fold_in(key_moves, number)
         after, _ = moved(potential, position, before, rows, found.factor, step, own)
         counts = number >= MOVES
-        return after, total + jnp.where(counts, after.slope.sum(0), 0.0)
+        slope = total_slope(potential, position, after, rows)
+        return after, total + jnp.where(counts, slope, 0.0)
 
     total = jnp.zeros_like(position)
     _, total = jax.lax.fori_loop(0, 2 * MOVES, body, (first, total))
@@ -238,20 +243,27 @@ def _gradient(
 
 
 def conditional(
-    target: Target, key: jax.Array, linear: Any, positions: jax.Array, states: LatentState
+    target: Target, key: jax.Array, gradient: AbstractGradient, linear: Any, walkers: Walkers
 ) -> Conditional:
-    """Return noise and curvature given the latents, at the chains' last positions, (chains, d)."""
-    keys = jax.random.split(key, len(positions))
-    name = "conditional", jax.tree.structure(linear)
-    noise, curvature = target.run(_conditional, linear, positions, states, keys, name=name)
+    """Return noise and curvature given the latents, at the chains' last states."""
+    keys = jax.random.split(key, len(walkers.positions))
+    name = "conditional", jax.tree.structure((gradient, linear))
+    noise, curvature = target.run(_conditional, gradient, linear, walkers, keys, name=name)
     return Conditional(noise, float(curvature))
 
 
+def _is_small(position: jax.Array) -> bool:
+    """Return whether there is memory for the gradients of many rows."""
+    return position.size <= DENSE_DIMENSION
+
+
 def _conditional(
-    view: View, linear: Any, positions: jax.Array, states: LatentState, keys: jax.Array
+    view: View, gradient: AbstractGradient, linear: Any, walkers: Walkers, keys: jax.Array
 ) -> tuple[Noise, jax.Array]:
-    noise = table_noise(view, linear, Walkers(positions, states), keys)
-    potential = potential_of(view)
+    noise = noise_at_latents(view, gradient, linear, walkers, keys)
+    potential, (positions, states) = potential_of(view), walkers
+    if not _is_small(positions[0]):
+        return noise, jnp.max(curvature_at_latents(view, linear, walkers, keys).largest)
     given = positions, states.values, states.discrete
     rows = jnp.arange(states.values.shape[1])
 

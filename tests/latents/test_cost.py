@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from numpyro_sgmcmc.latents import LatentTable, first_state
+from numpyro_sgmcmc.latents import LatentTable, PlainAtLatents, first_state
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
 from tests.latents.discrete import both
@@ -17,8 +17,9 @@ ROWS, CHAINS = 1_009, 3
 MODELS = {"continuous": gaussian, "with discrete ones": both}
 
 
+@pytest.mark.parametrize("gradient", [LatentTable(), PlainAtLatents()], ids=["table", "plain"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_loop_of_steps_copies_no_array_of_all_rows(name):
+def test_a_loop_of_steps_copies_no_array_of_all_rows(name, gradient):
     """The compiled program of a loop over estimates copies such arrays before the loop only."""
     y = jnp.zeros(ROWS)
     structure = read_structure(MODELS[name], (y, 2), {})
@@ -29,11 +30,11 @@ def test_a_loop_of_steps_copies_no_array_of_all_rows(name):
         factor = jnp.ones((ROWS, 1, 1))
         discrete = structure.local.some_discrete(ROWS)
         given = jnp.zeros((ROWS, 1)), factor, jnp.asarray(1.0), discrete
-        return first_state(potential, position, *given)
+        return first_state(potential, position, *given, isinstance(gradient, LatentTable))
 
     def step(number, state):
         minibatch = Minibatch({"rows": jnp.array([3, 5]) + number}, jax.random.key(0))
-        return LatentTable().estimate(potential, position, minibatch, state)[1]
+        return gradient.estimate(potential, position, minibatch, state)[1]
 
     def loop(states):
         return jax.lax.fori_loop(

@@ -135,6 +135,16 @@ CASES = [
         times(lambda r: (r["L"] / 500) ** -0.5, BIAS, sampler="splitting", schedule="fixed"),
     ),
     (
+        "p000_figure4", "SGHMC-S has a smaller perplexity than SGLD", OPEN, HOLDS,
+        become(lambda r: 2 * r["perplexity"], "perplexity", "exact_perplexity",
+               sampler="langevin"),
+    ),
+    (
+        "p000_figure4", "SGLD's perplexity is 1.5 times", FAILS, HOLDS,
+        become(lambda r: 2 * r["perplexity"], "perplexity", "exact_perplexity",
+               sampler="langevin"),
+    ),
+    (
         "p001_figure1", "the final MSE is about the same", FAILS, HOLDS,
         become(lambda r: 1e-4, "mse", "mse_exact"),
     ),

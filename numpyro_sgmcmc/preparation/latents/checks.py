@@ -14,14 +14,19 @@ MANY_TRANSITIONS = 2_000
 """Transitions from one visit of a row to the next from which on larger minibatches are advised."""
 
 
+def has_table(structure: Structure) -> bool:
+    """Return whether a chain keeps the gradient of each row: not for many shared parameters."""
+    return structure.dimension <= DENSE_DIMENSION
+
+
 def check_options(options: Options, structure: Structure) -> None:
     """Raise an error for options that do not go with latents of rows.
 
     Raises:
         TypeError: for a gradient estimator, a preconditioner that follows the walker, stale
             gradients, a noise correction, or minibatches that depend on each other.
-        ValueError: for a temperature other than 1, more than 300 shared parameters, or more latents
-            than memory is allowed for.
+        ValueError: for a temperature other than 1, more than 300 shared parameters without a step
+            size, or more latents than memory is allowed for.
     """
     local = structure.local
     assert local is not None
@@ -30,8 +35,8 @@ def check_options(options: Options, structure: Structure) -> None:
         raise TypeError(
             f"Expected `gradient=None` for a model with {named}; got"
             f" {type(options.gradient).__name__}, an estimator for shared parameters alone. The"
-            " gradient at the latents of all rows is kept in a table instead: leave `gradient` out,"
-            " and use SGHMCSplit, SGHMC or SGLD."
+            " gradient at the latents of rows is the kernel's own: leave `gradient` out, and use"
+            " SGHMCSplit, SGHMC or SGLD."
         )
     if options.staleness is not None:
         raise TypeError(
@@ -41,7 +46,7 @@ def check_options(options: Options, structure: Structure) -> None:
     if options.noise_correction:
         raise TypeError(
             f"Expected no noise correction for a model with {named}; got"
-            f" {options.noise_correction!r}. The table leaves little noise: leave it out."
+            f" {options.noise_correction!r}. The noise depends on the latents: leave it out."
         )
     preconditioner = options.preconditioner
     if preconditioner is not None and not preconditioner.is_constant:
@@ -62,14 +67,18 @@ def check_options(options: Options, structure: Structure) -> None:
             f"Expected `temperature=1` for a model with {named}; got {options.temperature}. For a"
             " point estimate use SVI (`numpyro.infer.SVI`) with `AutoDelta`."
         )
-    if structure.dimension > DENSE_DIMENSION:
+    if structure.dimension > DENSE_DIMENSION and options.step_size is None:
         raise ValueError(
-            f"Expected at most {DENSE_DIMENSION} shared parameters in a model with {named}; got"
-            f" {structure.dimension}. Draw the latents in a whole plate and index them with the"
-            " minibatch, or use SVI (`numpyro.infer.SVI`)."
+            f"Expected a step size in a model with {named} and more than {DENSE_DIMENSION} shared"
+            f" parameters; got `step_size=None` and {structure.dimension} of them, for which the"
+            " warm-up cannot choose one. Pass `step_size`, `num_steps` and, where you know the"
+            " scales of the parameters, `preconditioner=Diagonal(scale)`; `diagnose` then tells"
+            " what gradient noise and step size do to the variances."
         )
-    each = structure.dimension + local.dimension * (1 + local.dimension) + local.elements
+    each = local.dimension * (1 + local.dimension) + local.elements
     each += local.averages + local.moments + 2
+    if has_table(structure):
+        each += structure.dimension
     size = local.rows * each * np.dtype(np.float32).itemsize
     if size > MOST_BYTES:
         raise ValueError(

@@ -7,9 +7,15 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import DenseCorrection
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents import LatentState, LatentTable
-from numpyro_sgmcmc.preparation.noise import Noise
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.latents import LatentState
+from numpyro_sgmcmc.preparation.noise import Noise, wide_noise
 from numpyro_sgmcmc.preparation.target import View
+from numpyro_sgmcmc.preparation.thresholds import (
+    DENSE_NOISE,
+    WIDE_NOISE_DRAWS,
+    WIDE_NOISE_NUMBERS,
+)
 
 NOISE_DRAWS = 256
 """Minibatch gradients of each walker from which the noise is measured."""
@@ -22,20 +28,48 @@ class Walkers(NamedTuple):
     latents: LatentState
 
 
-def table_noise(view: View, linear: Any, walkers: Walkers, keys: jax.Array) -> Noise:
-    """Return the covariance of S' g over minibatches, with each walker's table as it is."""
+def without_moments(walkers: Walkers, wait: Any) -> Walkers:
+    """Return walkers that keep moments of their latents after so many transitions."""
+    state = walkers.latents
+    names = ("visits", "mean", "square", "moves", "acceptance")
+    nothing = {name: jnp.zeros_like(getattr(state, name)) for name in names}
+    waits = jnp.full_like(state.wait, wait)
+    return walkers._replace(latents=state._replace(wait=waits, **nothing))
 
-    def of_walker(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
+
+def noise_at_latents(
+    view: View, gradient: AbstractGradient, linear: Any, walkers: Walkers, keys: jax.Array
+) -> Noise:
+    """Return the covariance of S' g over minibatches and moves, at each walker's state as it is.
+
+    Above 500 dimensions it is measured along the coordinates, as by `gradient_noise`.
+    """
+    dimension = walkers.positions.shape[1]
+    count = NOISE_DRAWS
+    if dimension > DENSE_NOISE:
+        each = max(WIDE_NOISE_DRAWS, WIDE_NOISE_NUMBERS // dimension)
+        count = min(count, max(2, each // len(keys)))
+
+    def drawn(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
         position, state, key = inputs
 
         def draw(key: jax.Array) -> jax.Array:
             given = view.potential, position, view.draw(key), state
-            return linear.transpose(LatentTable().estimate(*given)[0].gradient)
+            return linear.transpose(gradient.estimate(*given)[0].gradient)
 
-        draws = jax.lax.map(draw, random.split(key, NOISE_DRAWS))
-        return jnp.cov(draws, rowvar=False).reshape(draws.shape[1], -1)
+        return jax.lax.map(draw, random.split(key, count))
 
-    covariance = jax.lax.map(of_walker, (*walkers, keys)).mean(0)
+    def covariance_of(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
+        return jnp.cov(drawn(inputs), rowvar=False).reshape(dimension, -1)
+
+    def centred(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
+        draws = drawn(inputs)
+        return (draws - draws.mean(0)) / jnp.sqrt(len(keys) * (count - 1.0))
+
+    inputs = (*walkers, keys)
+    if dimension > DENSE_NOISE:
+        return wide_noise(jax.lax.map(centred, inputs).reshape(-1, dimension), linear)
+    covariance = jax.lax.map(covariance_of, inputs).mean(0)
     variances, axes = jnp.linalg.eigh(covariance)
     variances = jnp.maximum(variances, 0.0)
     zero = jnp.zeros((), covariance.dtype)

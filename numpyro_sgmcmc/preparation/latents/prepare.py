@@ -12,8 +12,9 @@ from numpyro_sgmcmc.preconditioner import Dense, Identity
 from numpyro_sgmcmc.preparation.autocorrelation import Slowest, slowest
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.kinks import Typical
-from numpyro_sgmcmc.preparation.latents.checks import check_options
-from numpyro_sgmcmc.preparation.latents.noise import Walkers
+from numpyro_sgmcmc.preparation.latents.approach import approached
+from numpyro_sgmcmc.preparation.latents.checks import check_options, has_table
+from numpyro_sgmcmc.preparation.latents.noise import without_moments
 from numpyro_sgmcmc.preparation.latents.settle import check_independence, settled
 from numpyro_sgmcmc.preparation.latents.window import LatentWindow, Shown
 from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
@@ -44,7 +45,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
     Walkers settle from several starts by sweeps of an approximate Gibbs sampler, whose Hessians
     give the preconditioner and the curvature. Unless the user gave a step size, windows of the
     run's own transitions follow, which measure the gradient noise and what the slowest coordinate
-    needs.
+    needs. For more than 300 shared parameters see `approached`.
 
     Raises:
         TypeError: if an option does not go with latents of rows.
@@ -59,6 +60,8 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         )
     check_independence(target)
     key_settle, key = random.keys_of(jax.random.key(2), 2)
+    if not has_table(structure):
+        return approached(target, key_settle, options, request)
     walkers, hessians = settled(target, key_settle, options, request)
     linear: Any = options.preconditioner
     if linear is None:
@@ -72,7 +75,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
             # Keeps exp(-D h) above 1/e, as in `complete`.
             friction = jnp.minimum(limits.dynamics.friction, 1.0 / options.step_size(0))
         assert options.num_steps is not None
-        first = _without_moments(walkers, options.num_steps * request.num_warmup)
+        first = without_moments(walkers, options.num_steps * request.num_warmup)
         return Prepared(Tuned(None, friction, linear, LatentTable()), None, None, None, first)
     chosen = _chosen(options, linear, curvature, silence(nothing, structure.dimension), limits, 1.0)
     window, done = LatentWindow(limits.dynamics, options.temperature, options.increments), []
@@ -173,16 +176,7 @@ def _prepared(
         seconds_per_transition=seconds,
     )
     warn_about_mixing(adaptation, structure, options, request.num_warmup)
-    return Prepared(tuned, None, None, adaptation, _without_moments(shown.walkers, wait))
-
-
-def _without_moments(walkers: Walkers, wait: Any) -> Walkers:
-    """Return walkers that keep moments of their latents after so many transitions."""
-    state = walkers.latents
-    names = ("visits", "mean", "square", "moves", "acceptance")
-    nothing = {name: jnp.zeros_like(getattr(state, name)) for name in names}
-    waits = jnp.full_like(state.wait, wait)
-    return walkers._replace(latents=state._replace(wait=waits, **nothing))
+    return Prepared(tuned, None, None, adaptation, without_moments(shown.walkers, wait))
 
 
 def _first_length(target: Target) -> int:

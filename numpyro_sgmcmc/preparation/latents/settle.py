@@ -132,15 +132,7 @@ def _started(
     assert local is not None
     for key_try in random.keys_of(key, TRIES):
         key_start, key_sweep = random.keys_of(key_try, 2)
-        if request.init_params is not None:
-            first = request.init_params
-            if not request.is_single:
-                first = jax.tree.map(lambda x: x[0], first)
-            position = flatten_params(target.structure, first, "init_params")
-        else:
-            strategy = options.init_strategy
-            draw = partial(_start, strategy)
-            position = target.run(draw, key_start, name=(_start, strategy), optimise=False)
+        position = _first_position(target, key_start, options, request)
         size, dimension, dtype = len(rows), local.dimension, position.dtype
         discrete = local.some_discrete(size)
         if local.discrete:
@@ -166,6 +158,38 @@ def _started(
         f" none in {TRIES} tries. Pass `init_params` of the shared sites or an `init_strategy`"
         " inside the support, and check the data for NaN and extreme values."
     )
+
+
+def first_latents(
+    target: Target, key: jax.Array, options: Options, request: Request
+) -> tuple[jax.Array, jax.Array]:
+    """Return a start of the shared parameters, and discrete latents of all rows from their prior.
+
+    A user's own move is tried there (`check_move`).
+    """
+    local = target.structure.local
+    assert local is not None
+    key_start, key_prior, key_check = random.keys_of(key, 3)
+    position = _first_position(target, key_start, options, request)
+    discrete, rows = local.some_discrete(local.rows), jnp.arange(local.rows)
+    if local.discrete:
+        discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
+        check_move(target, key_check, position, discrete, rows)
+    return position, discrete
+
+
+def _first_position(
+    target: Target, key: jax.Array, options: Options, request: Request
+) -> jax.Array:
+    """Return the first chain's `init_params` if they are given, else a draw of the strategy."""
+    if request.init_params is not None:
+        first = request.init_params
+        if not request.is_single:
+            first = jax.tree.map(lambda x: x[0], first)
+        return flatten_params(target.structure, first, "init_params")
+    strategy = options.init_strategy
+    draw = partial(_start, strategy)
+    return target.run(draw, key, name=(_start, strategy), optimise=False)
 
 
 def _start(strategy, view: View, key: jax.Array) -> jax.Array:

@@ -70,12 +70,14 @@ def sweep(view: View, key: jax.Array, walker: Swept) -> Swept:
         discrete = redrawn_everywhere(potential, position, values, discrete, rows, key_discrete)
     if potential.structure.local.sites:
         keys = key_rows, key_move
-        values, factor, step = _continuous(potential, position, values, discrete, rows, step, keys)
+        values, factor, step = continuous_drawn(
+            potential, position, values, discrete, rows, step, keys
+        )
     moved_to, *found = _drawn(potential, key_noise, position, values, discrete, rows)
     return Swept(moved_to, values, discrete, rows, factor, step, *found)
 
 
-def _continuous(
+def continuous_drawn(
     potential: JointPotential,
     position: jax.Array,
     values: jax.Array,
@@ -83,15 +85,20 @@ def _continuous(
     rows: jax.Array,
     step: jax.Array,
     keys: tuple[jax.Array, jax.Array],
+    each_slope: bool = True,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
-    """Return continuous latents of rows, with the factors and the step of their moves."""
+    """Return continuous latents of rows, with the factors and the step of their moves.
+
+    `each_slope` tells whether the rows' gradients in the shared parameters must be finite too, and
+    so whether there is memory for them.
+    """
     found = laplace_rows(potential, position, values, rows, discrete=discrete)
     noise = random.normal(keys[0], found.latents.shape, found.latents.dtype)
     drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
-    before = visited(potential, position, drawn, rows, discrete)
+    before = visited(potential, position, drawn, rows, discrete, each_slope)
     usable = jnp.isfinite(before.energy)[:, None]
     drawn = jnp.where(usable, drawn, found.latents)
-    before = visited(potential, position, drawn, rows, discrete)
+    before = visited(potential, position, drawn, rows, discrete, each_slope)
     after, chance = moved(potential, position, before, rows, found.factor, step, keys[1])
     step = jnp.clip(step * jnp.exp(jnp.mean(chance) - ACCEPTED), *STEP_SIZES)
     return after.latents, found.factor, step
@@ -127,18 +134,18 @@ def _drawn(
 
     def halve(carry: tuple) -> tuple:
         share, _, count = carry
-        return share / 2, _energy(potential, position - share / 2 * step, *given), count + 1
+        return share / 2, energy_of(potential, position - share / 2 * step, *given), count + 1
 
-    first = jnp.ones((), energy.dtype), _energy(potential, position - step, *given), 0
+    first = jnp.ones((), energy.dtype), energy_of(potential, position - step, *given), 0
     share, _, count = jax.lax.while_loop(is_worse, halve, first)
     share = jnp.where(count < HALVINGS, share, 0.0)
     centre = position - share * step
     noisy = centre + root @ random.normal(key, centre.shape, centre.dtype)
-    usable = jnp.isfinite(_energy(potential, noisy, *given))
+    usable = jnp.isfinite(energy_of(potential, noisy, *given))
     return jnp.where(usable, noisy, centre), energy, hessian, is_finite
 
 
-def _energy(
+def energy_of(
     potential: JointPotential,
     position: jax.Array,
     values: jax.Array,

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.identity import identity_of
-from numpyro_sgmcmc.preparation.latents.noise import Walkers, table_noise
+from numpyro_sgmcmc.preparation.latents.noise import Walkers, noise_at_latents
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import BURN_IN, SEGMENTS
@@ -111,4 +111,5 @@ class LatentWindow:
             segment_length=each,
         )
         after = Walkers(walker.position, walker.gradient)
-        return Shown(after, seen, table_noise(view, tuned.preconditioner, after, keys_noise))
+        given = tuned.gradient, tuned.preconditioner, after, keys_noise
+        return Shown(after, seen, noise_at_latents(view, *given))
