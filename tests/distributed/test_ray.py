@@ -27,7 +27,8 @@ from numpyro_sgmcmc import (
 from numpyro_sgmcmc.distributed.job import Asked, first_states, job_of, model_of, planned
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered
-from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool
+from numpyro_sgmcmc.distributed.ray_pool import RayPool
+from numpyro_sgmcmc.distributed.ray_start import RayOptions
 from numpyro_sgmcmc.distributed.sampled import sampled
 from tests.contract.problem import assert_same
 from tests.contract.problem import data as rows

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import StaleGradient
-from numpyro_sgmcmc.distributed import ray_pool
+from numpyro_sgmcmc.distributed import ray_start
 from numpyro_sgmcmc.distributed.job import Asked, first_states, job_of, model_of, planned
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.pool import Joined
-from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool
+from numpyro_sgmcmc.distributed.ray_pool import RayPool
+from numpyro_sgmcmc.distributed.ray_start import RayOptions
 from numpyro_sgmcmc.distributed.sampled import sampled
 from tests.contract.problem import assert_same, data
 from tests.distributed.local import counts_of
@@ -114,7 +115,7 @@ def pool_on(monkeypatch):
         monkeypatch.setenv(name, {"NPROC": "1", "JAX_PLATFORMS": "cpu"}[name])
 
     def make(ray, workers):
-        monkeypatch.setattr(ray_pool, "required_ray", lambda: ray)
+        monkeypatch.setattr(ray_start, "required_ray", lambda: ray)
         return RayPool(RayOptions(workers, None, TIMEOUT), model_of(split(), data(), {}))
 
     return make
