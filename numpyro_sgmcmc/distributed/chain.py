@@ -46,15 +46,14 @@ class Block(NamedTuple):
         energies: estimates of U, (b,).
         gradients: of its gradient, (b, d).
         then: the position, (d,).
-        ages: of the estimates at their transitions, (b,).
-        count: number of transitions, at most b, ().
+        numbers: the age of the first estimate at its transition, and the number of transitions, at
+            most b, (2,). Ages grow by 1 from one transition to the next.
     """
 
     energies: Any
     gradients: Any
     then: Any
-    ages: Any
-    count: Any
+    numbers: Any
 
 
 class Moved(NamedTuple):
@@ -214,7 +213,7 @@ def _advanced(
         chain, place, draws = carry
         chain = _where(is_single or chain.done == 0, _begun, chain)
         before, steps = _iteration(options, chain.state)
-        age = block.ages[j]
+        age = block.numbers[0] + j
         damped = stepper
         if isinstance(tuned.remedy, FrictionRemedy):
             dynamics = tuned.remedy.at_age(age).damped(stepper.transition.dynamics)
@@ -241,7 +240,7 @@ def _advanced(
     if program.size == 1:  # a loop would cost as much as the transition
         chain, _, draws = body(0, carry)
     else:
-        chain, _, draws = jax.lax.fori_loop(0, block.count, body, carry)
+        chain, _, draws = jax.lax.fori_loop(0, block.numbers[1], body, carry)
     return Moved(
         program.packing.packed(chain),
         _queried(program, args, kwargs, chain),

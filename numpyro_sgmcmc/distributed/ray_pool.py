@@ -119,25 +119,45 @@ class RayPool(AbstractPool):
         if not self._calls:
             return events
         limit = 0.0 if events else seconds
+        if len(self._calls) == 1:  # `get` alone is faster than `wait` and `get`
+            [(reference, call)] = self._calls.items()
+            try:
+                return events + self._outcome(reference, call, limit)
+            except self._ray.exceptions.GetTimeoutError:
+                limit = 0.0  # it has not ended, or what it gave is out of reach
         found, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=limit)
         for reference in found:
-            call = self._calls.pop(reference, None)
-            if call is not None:
-                events += self._outcome(reference, call)
+            events += self._ended(reference)
         return events + self._late(perf_counter())
 
-    def _outcome(self, reference: Any, call: _Call) -> list[Event]:
-        """Return what follows from a call that has ended."""
+    def _ended(self, reference: Any) -> list[Event]:
+        """Return what follows from a call that has ended, even if what it gave is out of reach."""
+        call = self._calls[reference]
+        try:
+            return self._outcome(reference, call, self._options.timeout)
+        except self._ray.exceptions.GetTimeoutError:
+            return self._replaced(call.worker, "ended")
+
+    def _outcome(self, reference: Any, call: _Call, seconds: float) -> list[Event]:
+        """Return what follows from a call that gives its value within so many seconds.
+
+        Raises:
+            GetTimeoutError: of Ray, if it does not.
+            RuntimeError: if the model fails in the worker.
+        """
         errors = self._ray.exceptions
         try:
-            value = self._ray.get(reference, timeout=self._options.timeout)
+            value = self._ray.get(reference, timeout=seconds)
+        except errors.GetTimeoutError:
+            raise
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
                 f" {error}. Install the packages that the model needs on every machine."
             ) from error
         except errors.RayError:
-            return self._replaced(call.worker, "ended", call)
+            return self._replaced(call.worker, "ended")
+        del self._calls[reference]
         if call.request is not None:
             return [Answered(call.worker, call.request, unpacked(value))]
         if call.purpose == "start":
@@ -159,13 +179,9 @@ class RayPool(AbstractPool):
         workers = sorted({call.worker for call in late})
         return [event for worker in workers for event in self._replaced(worker, "silent")]
 
-    def _replaced(self, worker: int, why: str, *ended: _Call) -> list[Event]:
-        """End an actor, start another one in its place, and return what the old one leaves.
-
-        The calls that have `ended` are no longer among those that are under way.
-        """
-        calls = (*ended, *self._calls.values())
-        left = [call.request for call in calls if call.worker == worker]
+    def _replaced(self, worker: int, why: str) -> list[Event]:
+        """End an actor, start another one in its place, and return what the old one leaves."""
+        left = [call.request for call in self._calls.values() if call.worker == worker]
         self._calls = {r: call for r, call in self._calls.items() if call.worker != worker}
         self._new = [one for one in self._new if one.worker != worker]
         self._ray.kill(self._actors[worker], no_restart=True)
@@ -207,7 +223,7 @@ class RayPool(AbstractPool):
         if missing:
             raise self._not_placed({references[reference] for reference in missing})
         for reference in found:
-            self._outcome(reference, self._calls.pop(reference))
+            self._ended(reference)
 
     def _start(self, worker: int) -> None:
         self._actors[worker] = self._maker.made(worker)

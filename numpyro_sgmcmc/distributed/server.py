@@ -131,10 +131,8 @@ def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
 
 def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
     request, answer = ready.request, ready.answer
-    first = ready.ages.start
-    ages = np.arange(first, first + len(answer.energies), dtype=np.int32)
-    count = np.int32(request.count)
-    block = Block(answer.energies, answer.gradients, request.position, ages, count)
+    numbers = np.array([ready.ages.start, request.count], np.int32)
+    block = Block(answer.energies, answer.gradients, request.position, numbers)
     found = work.program.advance(server.chain, block)
     ledger = server.ledger.used()
     server = server._replace(ledger=ledger, chain=found.chain)
@@ -144,7 +142,7 @@ def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array,
     state = None if mark is None else work.program.state(found.chain)
     made = _made(work.calendar, request)
     draws = work.program.packing_of_draws, found.draws, made
-    return server, found.query, Result(*draws, ages[: request.count], mark, state)
+    return server, found.query, Result(*draws, np.array(ready.ages, np.int32), mark, state)
 
 
 def _made(calendar: Calendar, request: Request) -> slice:

@@ -51,7 +51,9 @@ class Ray:
     """Computes at once. Some calls of `answer` go wrong, by their number."""
 
     cloudpickle = pickle
-    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    exceptions = SimpleNamespace(
+        RayError=RayError, RayTaskError=RayTaskError, GetTimeoutError=GetTimeoutError
+    )
 
     def __init__(self, faults=None, start_fault=None):
         self.faults, self.start_fault = faults or {}, start_fault
@@ -69,6 +71,7 @@ class Ray:
     def get(self, reference, *, timeout):
         assert 0 <= timeout <= TIMEOUT
         if reference.fault is not None:
+            time.sleep(timeout if reference.fault == "lost" else 0)
             raise GetTimeoutError(reference.fault)
         return reference.value
 
