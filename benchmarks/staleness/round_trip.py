@@ -27,7 +27,8 @@ from numpyro_sgmcmc.distributed.job import (
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.messages import packed
 from numpyro_sgmcmc.distributed.pool import AbstractPool
-from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool
+from numpyro_sgmcmc.distributed.ray_pool import RayPool
+from numpyro_sgmcmc.distributed.ray_start import RayOptions
 from numpyro_sgmcmc.distributed.sampled import sampled
 
 BLOCK = 50

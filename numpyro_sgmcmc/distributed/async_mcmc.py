@@ -23,7 +23,8 @@ from numpyro_sgmcmc.distributed.job import (
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.planning import share_of, size_of
 from numpyro_sgmcmc.distributed.probe import probe_of
-from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool, required_ray
+from numpyro_sgmcmc.distributed.ray_pool import RayPool
+from numpyro_sgmcmc.distributed.ray_start import RayOptions, required_ray
 from numpyro_sgmcmc.distributed.resumption import opened
 from numpyro_sgmcmc.distributed.sampled import sampled
 from numpyro_sgmcmc.folder import Lock, require_zarr

@@ -14,13 +14,14 @@ from numpyro_sgmcmc.driving.collected import Collected
 from numpyro_sgmcmc.gradient import Estimate
 from numpyro_sgmcmc.kernels.renewal import renewed
 from numpyro_sgmcmc.kernels.stepping import stepper_of
-from numpyro_sgmcmc.kernels.transitions import begun, ended, taken
+from numpyro_sgmcmc.kernels.transitions import Drawn, begun, drawn, ended, moved
 from numpyro_sgmcmc.model import Structure, split_arguments
 from numpyro_sgmcmc.preparation import Options
 from numpyro_sgmcmc.staleness import CurvatureRemedy, FrictionRemedy
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
+from numpyro_sgmcmc.types import Minibatch
 
 
 class Chain(NamedTuple):
@@ -46,15 +47,14 @@ class Block(NamedTuple):
         energies: estimates of U, (b,).
         gradients: of its gradient, (b, d).
         then: the position, (d,).
-        ages: of the estimates at their transitions, (b,).
-        count: number of transitions, at most b, ().
+        numbers: the age of the first estimate at its transition, and the number of transitions, at
+            most b, (2,). Ages grow by 1 from one transition to the next.
     """
 
     energies: Any
     gradients: Any
     then: Any
-    ages: Any
-    count: Any
+    numbers: Any
 
 
 class Moved(NamedTuple):
@@ -79,7 +79,8 @@ class ChainProgram:
 
     A transition is that of the kernel (`kernels/transitions.py`) with another gradient estimator.
     The friction that compensates an old gradient is that of its own age. Between two calls a chain
-    is a few vectors.
+    is a few vectors. What is random in a single transition is computed by a program of its own,
+    while a worker computes the gradient.
 
     Attributes:
         options: the kernel's options.
@@ -111,9 +112,13 @@ class ChainProgram:
         """Return the position at which the next gradient is needed, (d,)."""
         return self._query(self._arrays, chain)
 
-    def advance(self, chain: Packed, block: Block) -> Moved:
-        """Return the chain after the transitions of a block."""
-        return self._advance(self._arrays, chain, block)
+    def drawn(self, chain: Packed) -> Packed | None:
+        """Return what is random in the next transition; None if blocks may be longer than one."""
+        return self._drawn(self._arrays, chain) if self.size == 1 else None
+
+    def advance(self, chain: Packed, drawn: Packed | None, block: Block) -> Moved:
+        """Return the chain after the transitions of a block, the first with what was drawn."""
+        return self._advance(self._arrays, chain, drawn, block)
 
     def renewed(self, chain: Packed) -> Packed:
         """Return a chain at the beginning of an iteration with its gradient estimator renewed."""
@@ -123,6 +128,15 @@ class ChainProgram:
     def packing(self) -> Packing:
         """Where the parts of a chain are in its vectors."""
         return packing_of(partial(_chain_of, self.structure), self.like)
+
+    @cached_property
+    def packing_of_drawn(self) -> Packing:
+        """Where what is random in a transition is in its vectors."""
+
+        def drawn(args: tuple, kwargs: dict, state: Any) -> Drawn:
+            return _drawn(self, args, kwargs, _chain_of(self.structure, state))
+
+        return packing_of(self._with_arguments(drawn), self._arrays, self.like)
 
     @cached_property
     def packing_of_draws(self) -> Packing:
@@ -146,6 +160,14 @@ class ChainProgram:
     @cached_property
     def _state(self) -> Callable:
         return jax.jit(lambda chain: self.packing.unpacked(chain).state)
+
+    @cached_property
+    def _drawn(self) -> Callable:
+        def drawn(args: tuple, kwargs: dict, packed: Packed) -> Packed:
+            found = _drawn(self, args, kwargs, self.packing.unpacked(packed))
+            return self.packing_of_drawn.packed(found)
+
+        return jax.jit(self._with_arguments(drawn))
 
     @cached_property
     def _advance(self) -> Callable:
@@ -193,6 +215,14 @@ def _renewed(program: ChainProgram, args: tuple, kwargs: dict, packed: Packed) -
     return program.packing.packed(chain._replace(state=state._replace(gradient=gradient)))
 
 
+def _drawn(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> Drawn:
+    """Return what is random in the next transition, without its minibatch, which a worker draws."""
+    stepper = program.stepper(args, kwargs, chain.state.tuned)
+    before, _ = _iteration(program.options, chain.state)
+    found = drawn(stepper, before + chain.done, chain.state, chain.walker.position)
+    return found._replace(minibatch=Minibatch({}))
+
+
 def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> jax.Array:
     stepper = program.stepper(args, kwargs, chain.state.tuned)
     before, _ = _iteration(program.options, chain.state)
@@ -202,7 +232,12 @@ def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> 
 
 
 def _advanced(
-    program: ChainProgram, args: tuple, kwargs: dict, packed: Packed, block: Block
+    program: ChainProgram,
+    args: tuple,
+    kwargs: dict,
+    packed: Packed,
+    first: Packed | None,
+    block: Block,
 ) -> Moved:
     chain = program.packing.unpacked(packed)
     options, structure, tuned = program.options, program.structure, chain.state.tuned
@@ -214,14 +249,18 @@ def _advanced(
         chain, place, draws = carry
         chain = _where(is_single or chain.done == 0, _begun, chain)
         before, steps = _iteration(options, chain.state)
-        age = block.ages[j]
+        age = block.numbers[0] + j
         damped = stepper
         if isinstance(tuned.remedy, FrictionRemedy):
             dynamics = tuned.remedy.at_age(age).damped(stepper.transition.dynamics)
             damped = replace(stepper, transition=replace(stepper.transition, dynamics=dynamics))
         estimate = Estimate(block.energies[j], block.gradients[j])
         walker = chain.walker._replace(gradient=Delivery(estimate, block.then))
-        state, walker = taken(damped, before + chain.done, chain.state, walker)
+        if first is None:
+            chance = _drawn(program, args, kwargs, chain)
+        else:
+            chance = program.packing_of_drawn.unpacked(first)
+        state, walker = moved(damped, before + chain.done, chain.state, walker, chance)
         state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
         chain = chain._replace(
             state=state, walker=walker._replace(gradient=()), done=chain.done + 1
@@ -241,7 +280,7 @@ def _advanced(
     if program.size == 1:  # a loop would cost as much as the transition
         chain, _, draws = body(0, carry)
     else:
-        chain, _, draws = jax.lax.fori_loop(0, block.count, body, carry)
+        chain, _, draws = jax.lax.fori_loop(0, block.numbers[1], body, carry)
     return Moved(
         program.packing.packed(chain),
         _queried(program, args, kwargs, chain),

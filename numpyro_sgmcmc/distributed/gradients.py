@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, final
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.distributed.messages import Answer, Message, Request, packed, unpacked
@@ -81,7 +82,8 @@ class GradientProgram:
         counts = np.arange(request.step, request.step + len(request.keys), dtype=np.int32)
         schemes = jax.tree.unflatten(self._tree, request.schemes)
         found = self._program(self._arrays, request.position, request.keys, counts, schemes, state)
-        energies, gradients = jax.device_get(found)
+        values = np.asarray(found)
+        energies, gradients = values[:, -1], values[:, :-1]
         seconds = perf_counter() - begin
         return Answer(request.server, request.step, version, energies, gradients, seconds)
 
@@ -96,19 +98,19 @@ def _computed(
     counts: jax.Array,
     schemes: Any,
     state: Any,
-) -> tuple[jax.Array, jax.Array]:
+) -> jax.Array:
+    """Return gradients, and after each of them the estimate of U, (b, d + 1)."""
     args, kwargs = rebuild(arrays)
     stepper = stepper_of(settings.options, structure, args, kwargs, settings.tuned)
     estimator = stepper.transition.gradient
 
-    def one(given: tuple[jax.Array, jax.Array, Any]) -> tuple[jax.Array, jax.Array]:
+    def one(given: tuple[jax.Array, jax.Array, Any]) -> jax.Array:
         data, count, leaves = given
         key, scheme = wrapped(settings.kinds, (data, leaves))
         minibatch, _ = stepper.minibatch(key, count, scheme)
         estimate, _ = estimator.estimate(stepper.potential, position, minibatch, state)
-        return estimate.potential_energy, estimate.gradient
+        return jnp.append(estimate.gradient, estimate.potential_energy)
 
     if len(keys) == 1:  # without a loop
-        alone = one(jax.tree.map(lambda x: x[0], (keys, counts, schemes)))
-        return alone[0][None], alone[1][None]
+        return one(jax.tree.map(lambda x: x[0], (keys, counts, schemes)))[None]
     return jax.lax.map(one, (keys, counts, schemes))

@@ -9,7 +9,15 @@ from numpyro_sgmcmc.distributed.keeper import AbstractDraws
 from numpyro_sgmcmc.distributed.ledger import Ledger
 from numpyro_sgmcmc.distributed.messages import Request
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Lost
-from numpyro_sgmcmc.distributed.server import Result, Server, Work, is_over, moved, next_request
+from numpyro_sgmcmc.distributed.server import (
+    Result,
+    Server,
+    Work,
+    is_over,
+    moved,
+    next_request,
+    prepared,
+)
 from numpyro_sgmcmc.distributed.tally import Tally
 from numpyro_sgmcmc.driving.interrupt import Interrupt
 
@@ -53,7 +61,9 @@ def carry_out(
         while not (is_done := _are_over(work, servers)) and not interrupt.is_asked:
             while free and (request := _next(work, servers, again)) is not None:
                 pool.submit(free.popleft(), request)
-            _keep(given, keeper)  # while the workers compute
+            # While the workers compute.
+            servers[:] = [prepared(work, server) for server in servers]
+            _keep(given, keeper)
             bar.move(servers, keeper, tally)
             events = pool.wait(TICK)
             if not events and not pool.is_busy:

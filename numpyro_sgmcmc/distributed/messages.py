@@ -55,17 +55,46 @@ class Answer(NamedTuple):
 
 
 Message = Request | Answer
+KINDS = (Request, Answer)
 
 
 def packed(message: Message) -> bytes | Message:
     """Return a small message as bytes, which Ray sends without looking for arrays in them.
 
-    A large one stays as it is: its arrays are then read where they are.
+    An array is written as its type, shape and bytes, which takes a tenth of the time of NumPy's own
+    pickling. A large message stays as it is: its arrays are then read where they are.
     """
-    arrays = [part for part in message if isinstance(part, np.ndarray)]
-    return dumps(message, protocol=5) if sum(x.nbytes for x in arrays) <= SMALL else message
+    parts = [part for part in message if isinstance(part, np.ndarray)]
+    if sum(part.nbytes for part in parts) > SMALL:
+        return message
+    plain = [_plain(part) for part in message]
+    return dumps((KINDS.index(type(message)), plain), protocol=5)
 
 
 def unpacked(message: Any) -> Any:
-    """Return the message that `packed` was given."""
-    return loads(message) if isinstance(message, bytes) else message
+    """Return the message that `packed` was given. Arrays that were bytes are read-only."""
+    if not isinstance(message, bytes):
+        return message
+    kind, parts = loads(message)
+    return KINDS[kind](*[_restored(part) for part in parts])
+
+
+def _plain(part: Any) -> Any:
+    """Return an array as a tuple, and a list item by item."""
+    if isinstance(part, list):
+        return [_plain(item) for item in part]
+    if isinstance(part, np.ndarray):
+        # The types of `ml_dtypes` are all called V2 or V1 by `str`.
+        dtype = part.dtype if part.dtype.kind == "V" else part.dtype.str
+        return dtype, part.shape, part.tobytes()
+    return part
+
+
+def _restored(part: Any) -> Any:
+    """Return the part that `_plain` was given."""
+    if isinstance(part, list):
+        return [_restored(item) for item in part]
+    if isinstance(part, tuple):
+        dtype, shape, data = part
+        return np.frombuffer(data, dtype).reshape(shape)
+    return part

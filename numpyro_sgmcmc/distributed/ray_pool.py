@@ -1,48 +1,19 @@
-"""Workers as actors of Ray. This is the only file that imports Ray."""
+"""Workers as actors of Ray."""
 
-import logging
-import os
-import shutil
-import signal
-import tempfile
-import threading
-import warnings
-from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 from types import TracebackType
 from typing import Any, NamedTuple, final
 
 import jax
-import numpy as np
 
-from numpyro_sgmcmc.cpu.gate import VARIABLE
 from numpyro_sgmcmc.distributed.gradients import Model, Settings
 from numpyro_sgmcmc.distributed.messages import Request, packed, unpacked
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Event, Joined, Lost
-from numpyro_sgmcmc.distributed.ray_worker import worker_class
+from numpyro_sgmcmc.distributed.ray_actors import maker_of
+from numpyro_sgmcmc.distributed.ray_start import RayOptions, started_ray
 
-SPARE_BYTES = 64 * 2**20
-"""Memory of the object store besides twice the data."""
 PINGS = 20
-CONFIGURED = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable")
-"""Settings of JAX on which gradients depend."""
-
-
-@final
-@dataclass(frozen=True)
-class RayOptions:
-    """How workers are started.
-
-    Attributes:
-        workers: their number.
-        address: of a cluster; None starts Ray on this machine.
-        timeout: seconds for a worker to start, and for an answer.
-    """
-
-    workers: int
-    address: str | None
-    timeout: float
 
 
 class _Call(NamedTuple):
@@ -75,15 +46,12 @@ class RayPool(AbstractPool):
         self._new: list[Event] = []
         self._settings: Any = None
         self._states: dict[int, tuple[int, Any]] = {}
-        self._folder: str | None = None
         self._up: set[int] = set()
         self.workers: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> "RayPool":
-        self._ray = required_ray()
-        self._is_ours = not self._ray.is_initialized()
-        if self._is_ours:
-            self._start_ray()
+        self._running = started_ray(self._options, self._model)
+        self._ray = self._running.ray
         try:
             self._start_workers()
         except BaseException:
@@ -102,10 +70,7 @@ class RayPool(AbstractPool):
             self._ray.kill(actor, no_restart=True)
         self._actors.clear()
         self._calls.clear()
-        if self._is_ours:
-            self._ray.shutdown()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._running.close()
 
     def round_trip(self, message: Any = b"", times: int = PINGS) -> float:
         """Return the seconds of a call of the first worker that returns what it is given."""
@@ -154,25 +119,45 @@ class RayPool(AbstractPool):
         if not self._calls:
             return events
         limit = 0.0 if events else seconds
+        if len(self._calls) == 1:  # `get` alone is faster than `wait` and `get`
+            [(reference, call)] = self._calls.items()
+            try:
+                return events + self._outcome(reference, call, limit)
+            except self._ray.exceptions.GetTimeoutError:
+                limit = 0.0  # it has not ended, or what it gave is out of reach
         found, _ = self._ray.wait(list(self._calls), num_returns=1, timeout=limit)
         for reference in found:
-            call = self._calls.pop(reference, None)
-            if call is not None:
-                events += self._outcome(reference, call)
+            events += self._ended(reference)
         return events + self._late(perf_counter())
 
-    def _outcome(self, reference: Any, call: _Call) -> list[Event]:
-        """Return what follows from a call that has ended."""
+    def _ended(self, reference: Any) -> list[Event]:
+        """Return what follows from a call that has ended, even if what it gave is out of reach."""
+        call = self._calls[reference]
+        try:
+            return self._outcome(reference, call, self._options.timeout)
+        except self._ray.exceptions.GetTimeoutError:
+            return self._replaced(call.worker, "ended")
+
+    def _outcome(self, reference: Any, call: _Call, seconds: float) -> list[Event]:
+        """Return what follows from a call that gives its value within so many seconds.
+
+        Raises:
+            GetTimeoutError: of Ray, if it does not.
+            RuntimeError: if the model fails in the worker.
+        """
         errors = self._ray.exceptions
         try:
-            value = self._ray.get(reference, timeout=self._options.timeout)
+            value = self._ray.get(reference, timeout=seconds)
+        except errors.GetTimeoutError:
+            raise
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
                 f" {error}. Install the packages that the model needs on every machine."
             ) from error
         except errors.RayError:
-            return self._replaced(call.worker, "ended", call)
+            return self._replaced(call.worker, "ended")
+        del self._calls[reference]
         if call.request is not None:
             return [Answered(call.worker, call.request, unpacked(value))]
         if call.purpose == "start":
@@ -194,13 +179,9 @@ class RayPool(AbstractPool):
         workers = sorted({call.worker for call in late})
         return [event for worker in workers for event in self._replaced(worker, "silent")]
 
-    def _replaced(self, worker: int, why: str, *ended: _Call) -> list[Event]:
-        """End an actor, start another one in its place, and return what the old one leaves.
-
-        The calls that have `ended` are no longer among those that are under way.
-        """
-        calls = (*ended, *self._calls.values())
-        left = [call.request for call in calls if call.worker == worker]
+    def _replaced(self, worker: int, why: str) -> list[Event]:
+        """End an actor, start another one in its place, and return what the old one leaves."""
+        left = [call.request for call in self._calls.values() if call.worker == worker]
         self._calls = {r: call for r, call in self._calls.items() if call.worker != worker}
         self._new = [one for one in self._new if one.worker != worker]
         self._ray.kill(self._actors[worker], no_restart=True)
@@ -230,56 +211,9 @@ class RayPool(AbstractPool):
     def _packed(self, settings: Settings) -> bytes:
         return self._ray.cloudpickle.dumps(settings)
 
-    def _start_ray(self) -> None:
-        address, handler = self._options.address, signal.getsignal(signal.SIGTERM)
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        given: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-        if address is None:
-            self._folder = tempfile.mkdtemp(prefix="sgmcmc_ray_")
-            given |= {
-                "address": "local",
-                "num_cpus": self._options.workers,
-                "include_dashboard": False,
-                "object_store_memory": 2 * _bytes_of(self._model) + SPARE_BYTES * 2,
-                "_node_ip_address": "127.0.0.1",
-                "_temp_dir": self._folder,
-            }
-        else:
-            given["address"] = address
-        try:
-            with warnings.catch_warnings():
-                # Ray forks and executes another program at once, which threads of JAX survive.
-                warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
-                warnings.filterwarnings("ignore", category=DeprecationWarning)
-                warnings.filterwarnings("ignore", category=ResourceWarning)
-                warnings.filterwarnings("ignore", category=FutureWarning)
-                self._ray.init(**given)
-        except (ConnectionError, OSError, RuntimeError, ValueError) as error:
-            if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
-            place = "on this machine" if address is None else f"at {address!r}"
-            raise RuntimeError(
-                f"Expected Ray {place}; got: {error}. Check the address with `ray status`, or leave"
-                " `address` out."
-            ) from error
-        finally:
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(signal.SIGTERM, handler)  # Ray sets its own
-
     def _start_workers(self) -> None:
         ray, options = self._ray, self._options
-        self._class = ray.remote(worker_class())
-        function = ray.cloudpickle.dumps(self._model.function)
-        try:
-            self._data = ray.put((self._model.args, self._model.kwargs))
-        except ray.exceptions.RayError as error:
-            raise RuntimeError(
-                f"Expected room for {_bytes_of(self._model) / 1e6:,.0f} MB of data in Ray's object"
-                f" store; got: {error}. Start the nodes with a larger"
-                " `ray start --object-store-memory=...`, or pass less data."
-            ) from error
-        self._function = ray.put(function)
-        self._cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._maker = maker_of(self._running, self._model)
         for worker in range(options.workers):
             self._start(worker)
         references = {reference: call.worker for reference, call in self._calls.items()}
@@ -289,17 +223,10 @@ class RayPool(AbstractPool):
         if missing:
             raise self._not_placed({references[reference] for reference in missing})
         for reference in found:
-            self._outcome(reference, self._calls.pop(reference))
+            self._ended(reference)
 
     def _start(self, worker: int) -> None:
-        core = None
-        if self._folder is not None and self._cores:  # cores of other machines are not known
-            core = self._cores[worker % len(self._cores)]
-        config: Any = jax.config
-        configured = {name: config.values[name] for name in CONFIGURED if name in config.values}
-        plain = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
-        given = core, plain, configured, self._function, self._data
-        self._actors[worker] = self._class.options(num_cpus=1, max_restarts=0).remote(*given)
+        self._actors[worker] = self._maker.made(worker)
         self._call("start", worker, None, self._actors[worker].ready.remote())
 
     def _not_placed(self, missing: set[int]) -> RuntimeError:
@@ -309,25 +236,3 @@ class RayPool(AbstractPool):
             f" {options.workers - len(missing)}. Each needs one CPU of Ray, and there are"
             f" {free:g}. Use fewer `num_workers`, add nodes, or raise `timeout`."
         )
-
-
-def required_ray() -> Any:
-    """Return the package `ray`.
-
-    Raises:
-        ImportError: if it is not installed.
-    """
-    try:
-        import ray  # pyright: ignore[reportMissingImports]
-        import ray.cloudpickle  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise ImportError(
-            "Expected Ray, which runs the workers; it is not installed. Run"
-            ' `pip install "numpyro-sgmcmc[distributed]"`.'
-        ) from error
-    return ray
-
-
-def _bytes_of(model: Model) -> int:
-    leaves = jax.tree.leaves((model.args, model.kwargs))
-    return sum(leaf.nbytes for leaf in leaves if isinstance(leaf, np.ndarray))

@@ -29,6 +29,8 @@ def worker_class() -> type:
                 os.sched_setaffinity(0, {core})
             import jax
 
+            # There is nothing to do meanwhile, and to hand small programs to a thread takes time.
+            jax.config.update("jax_cpu_enable_async_dispatch", False)
             for name, value in configured.items():
                 jax.config.update(name, value)
             self._function, self._data, self._program = function, data, None

@@ -43,6 +43,7 @@ class Server(NamedTuple):
         query: the position at which the next gradient is needed, (d,).
         version: how often its gradient estimator has been renewed.
         ahead: keys of transitions to come.
+        drawn: what is random in its next transition; None if it has not been computed.
     """
 
     number: int
@@ -51,6 +52,7 @@ class Server(NamedTuple):
     query: np.ndarray
     version: int
     ahead: Ahead
+    drawn: Packed | None = None
 
 
 class Result(NamedTuple):
@@ -120,6 +122,13 @@ def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
     return server._replace(ledger=ledger.sent(request), ahead=ahead), request
 
 
+def prepared(work: Work, server: Server) -> Server:
+    """Return a server with what is random in its next transition."""
+    if server.drawn is not None or is_over(work, server):
+        return server
+    return server._replace(drawn=work.program.drawn(server.chain))
+
+
 def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
     """Return a server after all transitions whose turn it is, and what they have given."""
     results, query = [], None
@@ -131,20 +140,18 @@ def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
 
 def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
     request, answer = ready.request, ready.answer
-    first = ready.ages.start
-    ages = np.arange(first, first + len(answer.energies), dtype=np.int32)
-    count = np.int32(request.count)
-    block = Block(answer.energies, answer.gradients, request.position, ages, count)
-    found = work.program.advance(server.chain, block)
+    numbers = np.array([ready.ages.start, request.count], np.int32)
+    block = Block(answer.energies, answer.gradients, request.position, numbers)
+    found = work.program.advance(server.chain, prepared(work, server).drawn, block)
     ledger = server.ledger.used()
-    server = server._replace(ledger=ledger, chain=found.chain)
+    server = server._replace(ledger=ledger, chain=found.chain, drawn=None)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
     mark = work.calendar.mark_at(ledger.taken)
     state = None if mark is None else work.program.state(found.chain)
     made = _made(work.calendar, request)
     draws = work.program.packing_of_draws, found.draws, made
-    return server, found.query, Result(*draws, ages[: request.count], mark, state)
+    return server, found.query, Result(*draws, np.array(ready.ages, np.int32), mark, state)
 
 
 def _made(calendar: Calendar, request: Request) -> slice:

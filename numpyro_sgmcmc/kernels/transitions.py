@@ -1,6 +1,6 @@
 """The parts of an MCMC iteration: its beginning, its transitions and its end."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,23 @@ from numpyro_sgmcmc.staleness import age_of
 from numpyro_sgmcmc.state import StaleGradientState, with_new_key, with_own_key
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker, keep_if
+from numpyro_sgmcmc.types import Minibatch
+
+
+class Drawn(NamedTuple):
+    """What is random in a transition, which does not depend on gradients.
+
+    Attributes:
+        key: the chain's key after it.
+        minibatch: its minibatch.
+        scheme: the state of the minibatch scheme after it.
+        increment: its Brownian increment, (d,) or (k, d).
+    """
+
+    key: jax.Array
+    minibatch: Minibatch
+    scheme: Any
+    increment: jax.Array
 
 
 def begun(state: Any) -> Any:
@@ -23,25 +40,38 @@ def begun(state: Any) -> Any:
     return state
 
 
+def drawn(stepper: Stepper, count: jax.Array, state: Any, position: jax.Array) -> Drawn:
+    """Return what is random in transition number `count`; of the position the type counts."""
+    key, key_noise, key_batch = random.split(state.rng_key, 3)
+    step_size = jnp.asarray(stepper.step_size(count), position.dtype)
+    minibatch, scheme = stepper.minibatch(key_batch, count, state.minibatch)
+    return Drawn(key, minibatch, scheme, stepper.increment(key_noise, position, step_size))
+
+
 def taken(stepper: Stepper, count: jax.Array, state: Any, walker: Walker) -> tuple[Any, Walker]:
     """Return state and walker after transition number `count`."""
-    key, key_noise, key_batch = random.split(state.rng_key, 3)
+    return moved(stepper, count, state, walker, drawn(stepper, count, state, walker.position))
+
+
+def moved(
+    stepper: Stepper, count: jax.Array, state: Any, walker: Walker, drawn: Drawn
+) -> tuple[Any, Walker]:
+    """Return state and walker after transition number `count` with what was drawn for it."""
+    minibatch = drawn.minibatch
     step_size = jnp.asarray(stepper.step_size(count), walker.position.dtype)
-    minibatch, minibatch_state = stepper.minibatch(key_batch, count, state.minibatch)
-    increment = stepper.increment(key_noise, walker.position, step_size)
     if minibatch.age is not None:
         age = age_of(minibatch, walker.gradient.past)
         state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
-    moved = stepper.step(walker, minibatch, increment, step_size)
+    found = stepper.step(walker, minibatch, drawn.increment, step_size)
     state = state._replace(
-        rng_key=key,
+        rng_key=drawn.key,
         step_size=step_size.astype(state.step_size.dtype),
         weight=state.weight + step_size.astype(state.weight.dtype),
-        potential_energy=moved.potential_energy.astype(state.potential_energy.dtype),
-        diverging=state.diverging | moved.diverging,
-        minibatch=minibatch_state,
+        potential_energy=found.potential_energy.astype(state.potential_energy.dtype),
+        diverging=state.diverging | found.diverging,
+        minibatch=drawn.scheme,
     )
-    return state, moved.walker
+    return state, found.walker
 
 
 def ended(

@@ -41,15 +41,18 @@ def test_there_and_back():
     assert np.array_equal(held["key"], jax.random.key_data(tree()["key"]))
 
 
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
 @pytest.mark.parametrize("dimension", [3, SMALL_MESSAGE])
-def test_messages_are_the_same_on_the_other_side(dimension):
+def test_messages_are_the_same_on_the_other_side(dimension, dtype):
     """Small ones travel as bytes, large ones as they are."""
-    point, keys = np.arange(dimension, dtype=np.float32), np.arange(2, dtype=np.uint32)[None]
-    request = Request(1, 20, 1, 3, point, keys, [np.arange(4)])
+    point, keys = np.arange(dimension).astype(dtype), np.arange(2, dtype=np.uint32)[None]
+    request = Request(1, 20, 1, 3, point, keys, [np.arange(4), np.array(True), np.zeros((2, 0))])
     answer = Answer(1, 20, 3, np.float32([0.5]), point[None], 0.25)
     for message in (request, answer):
         sent = packed(message)
         assert isinstance(sent, bytes) == (dimension == 3)
         assert type(sent if sent is message else unpacked(sent)) is type(message)
         leaves = zip(jax.tree.leaves(unpacked(sent)), jax.tree.leaves(message), strict=True)
-        assert all(np.array_equal(a, b) for a, b in leaves)
+        for one, other in leaves:
+            assert np.array_equal(one, other) and np.shape(one) == np.shape(other)
+            assert np.asarray(one).dtype == np.asarray(other).dtype

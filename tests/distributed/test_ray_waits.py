@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import StaleGradient
-from numpyro_sgmcmc.distributed import ray_pool
+from numpyro_sgmcmc.distributed import ray_start
 from numpyro_sgmcmc.distributed.job import Asked, first_states, job_of, model_of, planned
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
 from numpyro_sgmcmc.distributed.pool import Joined
-from numpyro_sgmcmc.distributed.ray_pool import RayOptions, RayPool
+from numpyro_sgmcmc.distributed.ray_pool import RayPool
+from numpyro_sgmcmc.distributed.ray_start import RayOptions
 from numpyro_sgmcmc.distributed.sampled import sampled
 from tests.contract.problem import assert_same, data
 from tests.distributed.local import counts_of
@@ -50,7 +51,9 @@ class Ray:
     """Computes at once. Some calls of `answer` go wrong, by their number."""
 
     cloudpickle = pickle
-    exceptions = SimpleNamespace(RayError=RayError, RayTaskError=RayTaskError)
+    exceptions = SimpleNamespace(
+        RayError=RayError, RayTaskError=RayTaskError, GetTimeoutError=GetTimeoutError
+    )
 
     def __init__(self, faults=None, start_fault=None):
         self.faults, self.start_fault = faults or {}, start_fault
@@ -68,6 +71,7 @@ class Ray:
     def get(self, reference, *, timeout):
         assert 0 <= timeout <= TIMEOUT
         if reference.fault is not None:
+            time.sleep(timeout if reference.fault == "lost" else 0)
             raise GetTimeoutError(reference.fault)
         return reference.value
 
@@ -114,7 +118,7 @@ def pool_on(monkeypatch):
         monkeypatch.setenv(name, {"NPROC": "1", "JAX_PLATFORMS": "cpu"}[name])
 
     def make(ray, workers):
-        monkeypatch.setattr(ray_pool, "required_ray", lambda: ray)
+        monkeypatch.setattr(ray_start, "required_ray", lambda: ray)
         return RayPool(RayOptions(workers, None, TIMEOUT), model_of(split(), data(), {}))
 
     return make

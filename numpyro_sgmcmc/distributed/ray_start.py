@@ -1,0 +1,126 @@
+"""Ray itself: one that runs already, or one that is started here. No other file imports it."""
+
+import logging
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import warnings
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.distributed.gradients import Model
+
+SPARE_BYTES = 64 * 2**20
+"""Memory of the object store besides twice the data."""
+
+
+@final
+@dataclass(frozen=True)
+class RayOptions:
+    """How workers are started.
+
+    Attributes:
+        workers: their number.
+        address: of a cluster; None starts Ray on this machine.
+        timeout: seconds for a worker to start, and for an answer.
+    """
+
+    workers: int
+    address: str | None
+    timeout: float
+
+
+@final
+class RunningRay(NamedTuple):
+    """A Ray that runs.
+
+    Attributes:
+        ray: the package.
+        is_ours: whether it was started here.
+        folder: of the files of a Ray that runs on this machine only and was started here, or None.
+    """
+
+    ray: Any
+    is_ours: bool
+    folder: str | None
+
+    def close(self) -> None:
+        """End a Ray that was started here."""
+        if self.is_ours:
+            self.ray.shutdown()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def started_ray(options: RayOptions, model: Model) -> RunningRay:
+    """Return the Ray that runs in this process, or else start one.
+
+    Raises:
+        RuntimeError: if it does not start.
+    """
+    ray = required_ray()
+    if ray.is_initialized():
+        return RunningRay(ray, False, None)
+    address, handler = options.address, signal.getsignal(signal.SIGTERM)
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    given: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    folder = tempfile.mkdtemp(prefix="sgmcmc_ray_") if address is None else None
+    if folder is None:
+        given["address"] = address
+    else:
+        given |= {
+            "address": "local",
+            "num_cpus": options.workers,
+            "include_dashboard": False,
+            "object_store_memory": 2 * bytes_of(model) + SPARE_BYTES * 2,
+            "_node_ip_address": "127.0.0.1",
+            "_temp_dir": folder,
+        }
+    try:
+        with warnings.catch_warnings():
+            # Ray forks and executes another program at once, which threads of JAX survive.
+            warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+            warnings.filterwarnings("ignore", category=ResourceWarning)
+            warnings.filterwarnings("ignore", category=FutureWarning)
+            ray.init(**given)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+        place = "on this machine" if address is None else f"at {address!r}"
+        raise RuntimeError(
+            f"Expected Ray {place}; got: {error}. Check the address with `ray status`, or leave"
+            " `address` out."
+        ) from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)  # Ray sets its own
+    return RunningRay(ray, True, folder)
+
+
+def required_ray() -> Any:
+    """Return the package `ray`.
+
+    Raises:
+        ImportError: if it is not installed.
+    """
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+        import ray.cloudpickle  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ImportError(
+            "Expected Ray, which runs the workers; it is not installed. Run"
+            ' `pip install "numpyro-sgmcmc[distributed]"`.'
+        ) from error
+    return ray
+
+
+def bytes_of(model: Model) -> int:
+    """Return the bytes of the arrays of a model's arguments."""
+    leaves = jax.tree.leaves((model.args, model.kwargs))
+    return sum(leaf.nbytes for leaf in leaves if isinstance(leaf, np.ndarray))
