@@ -23,10 +23,10 @@ ENOUGH_BY_CHANCE = 0.8
 """Probability with which the number of draws that is advised decides. The next verdict asks for
 more where it does not; a probability of 0.95 would cost all others half as many draws again."""
 
-MOST_BIAS = 0.75
-"""Largest measured bias, as a share of the tolerance, that advice on the number of draws counts.
-More draws show a larger one to be beyond the tolerance or not, and its measured value is too
-uncertain to say how many."""
+MOST_BIAS = 0.5
+"""Largest bias, as a share of the tolerance, that advice on the number of draws counts. With four
+times the draws that chance alone asks for, a larger one is known well enough to say how many more.
+Standard errors of skewed distributions are too small, so that it may also turn out to be chance."""
 
 FACTORS = np.geomspace(1.0, 1e6, 600)
 """Factors that are tried, 2 % apart. A run that would need more needs another kernel."""
@@ -86,8 +86,8 @@ def factor_needed(
 
     Standard errors fall with the root of the number of draws, and what gradients leave uncertain
     with the root of the number of draws at which they are evaluated. The kernel's own bias stays:
-    what theory predicts, at most half of the tolerance, or what is measured beyond chance, at most
-    `MOST_BIAS` of it. Errors of different coordinates are taken to be independent.
+    what theory predicts or what is measured beyond chance, at most `MOST_BIAS` of the tolerance.
+    Errors of different coordinates are taken to be independent.
 
     Args:
         variance: relative errors, (d,).
@@ -100,14 +100,15 @@ def factor_needed(
         The factor, at least 1; infinite where no number of draws would do, NaN where no error is
         known.
     """
-    by_theory = np.minimum(np.abs(np.nan_to_num(predicted)) / SD_TOLERANCE, 0.5)
+    by_theory = np.abs(np.nan_to_num(predicted)) / SD_TOLERANCE
     by_chance = batches.standard_errors_for(FALSE_ALARMS / (2 * len(predicted)))
-    room_sd = 1 - np.maximum(by_theory, _established(variance, by_chance, SD_TOLERANCE, as_sd))
-    room_mean = 1 - _established(mean, by_chance, MEAN_TOLERANCE, as_given)
-    of_sd, of_mean = 2 * SD_TOLERANCE * room_sd, MEAN_TOLERANCE * room_mean
+    of_sd = np.maximum(by_theory, _established(variance, by_chance, SD_TOLERANCE, as_sd))
+    of_mean = _established(mean, by_chance, MEAN_TOLERANCE, as_given)
+    room_sd = 2 * SD_TOLERANCE * (1 - np.minimum(of_sd, MOST_BIAS))
+    room_mean = MEAN_TOLERANCE * (1 - np.minimum(of_mean, MOST_BIAS))
     least = NormalDist().inv_cdf(1 - UNSEEN_BIAS)
-    own = np.concatenate([variance.uncertainty / of_sd, mean.uncertainty / of_mean])
-    total = np.concatenate([variance.monte_carlo / of_sd, mean.monte_carlo / of_mean])
+    own = np.concatenate([variance.uncertainty / room_sd, mean.uncertainty / room_mean])
+    total = np.concatenate([variance.monte_carlo / room_sd, mean.monte_carlo / room_mean])
     known = np.isfinite(own) & np.isfinite(total)
     if not known.any():
         return float("nan")
@@ -140,8 +141,7 @@ def _established(
         scaled: as for `worst_pair`.
     """
     is_bias = np.abs(errors.value) > by_chance * errors.monte_carlo
-    share = np.where(is_bias, np.abs(scaled(errors.value)) / tolerance, 0.0)
-    return np.minimum(share, MOST_BIAS)
+    return np.where(is_bias, np.abs(scaled(errors.value)) / tolerance, 0.0)
 
 
 def _chance_within(error: np.ndarray, room: np.ndarray) -> float:

@@ -60,20 +60,15 @@ def of_mean(value, deviation):
 
 
 def test_an_error_that_chance_does_not_explain_stays():
-    """Of a tolerance of 0.1 an error of 0.06 leaves 0.04 to chance, however many draws there are.
+    """Of a tolerance of 0.1 it takes up half at most; the rest is left to chance.
 
     Student's t with 31 degrees of freedom exceeds 3.2 standard errors on either side with
     probability 0.003, and 3.4 with 0.002; two tests share one of 0.01.
     """
     quantiles = CHANCE + NormalDist().inv_cdf(0.95)
-    deviation = 0.06 / 3.4
-    assert of_mean(0.06, deviation) == pytest.approx((quantiles * deviation / 0.04) ** 2, rel=0.025)
-    deviation = 0.2 / 2.8
-    assert of_mean(0.2, deviation) == pytest.approx((quantiles * deviation / 0.1) ** 2, rel=0.025)
-
-
-def test_an_error_beyond_the_tolerance_asks_for_a_finite_number():
-    left = (1 - MOST_BIAS) * 0.1
-    expected = ((CHANCE + NormalDist().inv_cdf(0.95)) * 0.02 / left) ** 2
-    assert of_mean(0.12, 0.02) == pytest.approx(expected, rel=0.025)
-    assert of_mean(-0.12, 0.02) == of_mean(0.12, 0.02)
+    for value in (0.09, 0.2):
+        expected = (quantiles * value / 3.4 / (0.1 * (1 - MOST_BIAS))) ** 2
+        assert of_mean(value, value / 3.4) == pytest.approx(expected, rel=0.025)
+        assert of_mean(-value, value / 3.4) == of_mean(value, value / 3.4)
+    by_chance = (quantiles * 0.2 / 2.8 / 0.1) ** 2
+    assert of_mean(0.2, 0.2 / 2.8) == pytest.approx(by_chance, rel=0.025)
