@@ -63,11 +63,7 @@ class Local(NamedTuple):
         eye, hess = np.eye(len(self.mode)), self.hessian
         operator = np.kron(hess, eye) + np.kron(eye, hess) - h * np.kron(hess, hess)
         weight = np.linalg.solve(operator, eye.ravel()).reshape(eye.shape)
-        rest = pull - away @ hess
-        mixed = np.einsum("mi,mj->mij", rest, away @ (h * hess - eye))
-        square = h * np.einsum("mi,mj->mij", rest, rest)
-        source = 2 * temperature * eye + h * noise + mixed + mixed.transpose(0, 2, 1) + square
-        return np.einsum("ij,mij->m", weight, source)
+        return np.einsum("ij,mij->m", weight, source(hess, h, away, pull, noise, temperature))
 
     def bias(self, covariance: np.ndarray) -> np.ndarray:
         """Return mean - mode = -H^-1 D3U[covariance] / 2."""
@@ -82,6 +78,22 @@ class Local(NamedTuple):
         if kind == "SGLDFP":
             constant = np.zeros_like(constant)
         return Noise(constant, linear, 0.0 if kind == "LMC" else 1 / BATCH)
+
+
+def source(
+    hessian: np.ndarray,
+    h: float,
+    away: np.ndarray,
+    pull: np.ndarray,
+    noise: np.ndarray,
+    temperature: float,
+) -> np.ndarray:
+    """Return what feeds the second moment in the equation of `Local.balance`, (m, d, d)."""
+    eye = np.eye(len(hessian))
+    rest = pull - away @ hessian
+    mixed = np.einsum("mi,mj->mij", rest, away @ (h * hessian - eye))
+    square = h * np.einsum("mi,mj->mij", rest, rest)
+    return 2 * temperature * eye + h * noise + mixed + mixed.transpose(0, 2, 1) + square
 
 
 @cache
@@ -118,14 +130,21 @@ def gradient_noise(
     return rows**2 / BATCH * np.array([at(t) for t in theta])
 
 
-def expand(x: np.ndarray, y: np.ndarray) -> Local:
-    """Return the posterior about its mode, found by Newton's method."""
+def mode(x: np.ndarray, y: np.ndarray, steps: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    """Return the posterior's mode, found by Newton's method, and U's second derivative there."""
     theta, eye = np.zeros(x.shape[1]), np.eye(x.shape[1])
-    for _ in range(30):
+    for _ in range(steps):
         share = _sigmoid(x @ theta)
-        curvature = share * (1 - share)
-        hessian = eye + (x * curvature[:, None]).T @ x
+        hessian = eye + (x * (share * (1 - share))[:, None]).T @ x
         theta = theta - np.linalg.solve(hessian, gradient(x, y, theta[None])[0])
+    return theta, hessian
+
+
+def expand(x: np.ndarray, y: np.ndarray) -> Local:
+    """Return the posterior about its mode."""
+    theta, hessian = mode(x, y)
+    share = _sigmoid(x @ theta)
+    curvature = share * (1 - share)
     outer = np.einsum("ni,nj->nij", x, x)
     skew = curvature * (1 - 2 * share)
     third = np.einsum("n,nij,nk->ijk", skew, outer, x)

@@ -7,6 +7,9 @@ import numpy as np
 from benchmarks.papers import logistic
 from benchmarks.papers.delay_law import stationary_variances
 from benchmarks.papers.gaussian import setting
+from benchmarks.papers.p004_demanded import Excess, excess
+from benchmarks.papers.p004_flights import Rows
+from benchmarks.papers.p004_scores import chances, loss
 from tests.oracles import stale
 from tests.oracles.linear import Noise
 from tests.oracles.recursion import langevin, stationary_covariance
@@ -67,6 +70,40 @@ def test_gradient_noise_is_the_variance_over_all_rows():
         exact = np.cov(gradients.T, ddof=0) / logistic.BATCH
         found = logistic.gradient_noise(x, y, theta, anchor)[0]
         np.testing.assert_allclose(found, exact, rtol=1e-9)
+
+
+def test_the_matrix_that_stationarity_demands_has_the_trace_of_the_balance():
+    x, y = logistic.simulate(ROWS, 2)
+    local, h = logistic.expand(x, y), 1 / ROWS
+    away = np.random.default_rng(2).normal(size=(6, 2))
+    found = excess(
+        Rows(x, y, x, y), local.hessian, local.mode, (local.mode + away)[None], True, 0.7
+    )
+    pull = logistic.gradient(x, y, local.mode + away)
+    noise = logistic.gradient_noise(x, y, local.mode + away, local.mode)
+    demanded = local.balance(h, away, pull, noise, 0.7).mean()
+    np.testing.assert_allclose(
+        np.trace(found.second[0]), (away**2).sum(1).mean() - demanded, rtol=1e-9
+    )
+    np.testing.assert_allclose(local.hessian @ found.first[0], pull.mean(0), rtol=1e-9)
+
+
+def test_scores_lose_their_terms_of_first_and_second_order():
+    """Along a direction v, by differences in double precision."""
+    x, y = logistic.simulate(ROWS, 2)
+    rows, mode = Rows(x, y, x, y), np.array([0.4, -0.9])
+    v, t = np.array([[1.0, -0.5], [0.3, 0.8]]), 1e-3
+    zero = Excess(v, np.einsum("ci,cj->cij", v, v))
+    before, here, after = (chances(rows.signed, mode + s * v) for s in (-t, 0.0, t))
+    pairs = [
+        ((before, here, after), zero.of_chances(rows.signed, mode)),
+        (map(loss, (before, here, after)), zero.of_losses(rows.signed, mode)),
+    ]
+    for (low, middle, high), part in pairs:
+        differences = (high - low) / (2 * t) + (high - 2 * middle + low) / (2 * t**2)
+        # Third and fourth derivatives times t^2, of order 1e-6.
+        np.testing.assert_allclose(part, differences, atol=1e-5)
+        assert np.abs(part).max() > 0.1
 
 
 def test_averages_of_old_gradients_have_the_variance_of_the_recursion():
