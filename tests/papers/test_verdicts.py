@@ -17,6 +17,7 @@ MSE = ("mse", "mse_error", "mse_exact", "variance", "squared_bias_exact")
 TRACE = ("trace", "trace_error", "trace_exact", "trace_check_error", "trace_theorem")
 DISTANCE = tuple(name.replace("trace", "distance") for name in TRACE)
 VALUE = ("measured", "error", "exact")
+SCORE = ("measured", "exact")
 NORM = ("norm", "norm_error", "norm_exact")
 
 
@@ -223,6 +224,19 @@ CASES = [
     (
         "p004_figure3", "variance of SGLDFP's gradient has slope 1", HOLDS, FAILS,
         times(lambda r: r["N"], ("measured", "error", "exact", "check_error"), method="SGLDFP"),
+    ),
+    (
+        "p004_figure4", "a draw of SGLD is about as good as SGD's", HOLDS, FAILS,
+        times(2.0, SCORE, what="draw", method="SGLD"),
+    ),
+    (
+        "p004_figure4", "a draw of SGLD is worse than SGLDFP's", HOLDS, FAILS,
+        times(-1.0, SCORE, what="draw", method="SGLD"),
+    ),
+    (
+        "p004_figure4", "ours: a draw of SGLDFP scores as", OPEN, FAILS,
+        become(lambda r: r["posterior"] + 0.002, "measured", "exact", relative_error=1e-3,
+               what="draw", method="SGLDFP"),
     ),
     (
         "p000_claim_local_error", "the local error of splitting is of order 3 (lemma 8): over all",
