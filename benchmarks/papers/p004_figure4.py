@@ -157,7 +157,7 @@ def draw(rows: list[Row]) -> Any:
     """Draw the scores along the runs, of draws above and of averages below."""
     sizes = sorted({row["N"] for row in rows})
     figure, axes = panels(2 * len(sizes), height=5.2, rows=2)
-    kinds = [("draw at", "a draw"), ("average to", "average of one chain")]
+    kinds = [("draw at", "a draw"), ("average to", "average")]
     for start, (what, name) in zip((0, len(sizes)), kinds, strict=True):
         for axis, size in zip(axes[start:], sizes, strict=False):
             for number, method in enumerate(METHODS):
