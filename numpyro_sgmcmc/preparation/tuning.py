@@ -155,6 +155,18 @@ def _can_slow(options: Options, linear: AbstractLinearMap, share: jax.Array) -> 
     return isinstance(linear, Dense | Coupled) and float(share) > 0
 
 
+def _knows_rows(
+    options: Options,
+    target: Target,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    limits: Limits,
+) -> bool:
+    """Return whether directions of a map may be added that products over rows show."""
+    can_slow = _can_slow(options, linear, limits.share)
+    return can_slow and isinstance(linear, Coupled) and has_row_noise(target, gradient)
+
+
 def _is_held_back(
     options: Options,
     target: Target,
@@ -164,9 +176,7 @@ def _is_held_back(
     noise: Noise,
 ) -> bool:
     """Return whether noise of unknown direction alone makes the step size small."""
-    if not _can_slow(options, linear, limits.share) or not isinstance(linear, Coupled):
-        return False
-    if not has_row_noise(target, gradient):
+    if not _knows_rows(options, target, gradient, linear, limits):
         return False
     unit = float(limits.unit_heat) / float(noise.largest)
     typical = CORRECTED_SHARE / max(unit * float(noise.typical), TINY)
@@ -183,9 +193,8 @@ def _may_exceed(
     noise: Noise,
 ) -> bool:
     """Return whether a correction may take out more noise than there is, beyond the tolerance."""
-    if options.noise_correction is False or not _can_slow(options, linear, limits.share):
-        return False
-    if not isinstance(linear, Coupled) or not has_row_noise(target, gradient):
+    is_corrected = options.noise_correction is not False
+    if not is_corrected or not _knows_rows(options, target, gradient, linear, limits):
         return False
     typical = float(limits.share) * float(noise.typical) / float(noise.largest)
     return typical > TOLERANCE / 2

@@ -55,10 +55,10 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
     linear = options.preconditioner or Identity()
     first = options.step_size(0)
 
-    def with_friction(walkers: Walkers) -> Tuned:
+    def with_friction(key: jax.Array, walkers: Walkers) -> Tuned:
         friction = None
         if options.dynamics.needs_friction:
-            keys = random.split(key_friction, WALKERS)
+            keys = random.split(key, WALKERS)
             found = target.run(curvature_at_latents, linear, walkers, keys, optimise=False)
             ends = jnp.max(found.largest), jnp.mean(found.mean)
             suggestion = suggested_friction(*ends, target.structure.dimension)
@@ -72,11 +72,11 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
     window = LatentWindow(options.dynamics, options.temperature, options.increments)
     step_size = jnp.asarray(first, walkers.positions.dtype)
     for key_round in random.keys_of(key_rounds, ROUNDS):
-        key_window, key_latents = random.keys_of(key_round, 2)
-        tuned = with_friction(walkers)._replace(step_size=step_size)
+        key_window, key_latents, key_first = random.keys_of(key_round, 3)
+        tuned = with_friction(key_first, walkers)._replace(step_size=step_size)
         shown = window.run(target, key_window, tuned, walkers, -(-total // ROUNDS))
         walkers = target.run(_redrawn, random.split(key_latents, WALKERS), shown.walkers)
-    tuned = with_friction(walkers)
+    tuned = with_friction(key_friction, walkers)
     walkers = without_moments(walkers, options.num_steps * request.num_warmup)
     return Prepared(tuned, None, None, None, walkers)
 
