@@ -14,6 +14,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     MORE_GRADIENT_NUMBERS,
     MORE_GRADIENT_POINTS,
     MOST_HESSIANS,
+    SHARE_OF_ADVICE,
     SHARE_OF_RUN,
 )
 
@@ -26,7 +27,18 @@ def is_dense(run: FinishedRun) -> bool:
 
 def most_rows(run: FinishedRun, draws: float) -> int:
     """Return how many gradients of single rows may be computed after so many draws."""
-    return max(GRADIENT_ROWS, int(SHARE_OF_RUN * draws * run.rows_of_draw))
+    return max(GRADIENT_ROWS, int(SHARE_OF_RUN * draws * run.rows_of_draw), run.granted_rows)
+
+
+def rows_worth_granting(run: FinishedRun, more_draws: int) -> int:
+    """Return how many gradients of single rows to compute before so many more draws are asked for.
+
+    It is 0 where gradients are exact already, or would hardly be better known.
+    """
+    draws = run.weights.size
+    worth = int(SHARE_OF_ADVICE * more_draws * run.rows_of_draw)
+    granted = min(worth, draws * run.rows)
+    return granted if granted >= 2 * most_rows(run, draws) else 0
 
 
 def most_points(run: FinishedRun, draws: float) -> int:

@@ -9,7 +9,8 @@ import pandas as pd
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.running import Run
-from numpyro_sgmcmc.verdict.assessment import Outcome, assessed, more_draws
+from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
+from numpyro_sgmcmc.verdict.budget import rows_worth_granting
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
@@ -106,15 +107,23 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         return str(sites[at])
 
     key, key_rows = jax.random.split(jax.random.key(0))
-    findings = findings_of(judged, key, sites)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
+    findings = findings_of(judged, key, sites)
     predictions = None
     has_rows = judged.latents is None or functions  # else they depend on latents of rows
     if has_rows and all(np.isfinite(walker.draws).all() for walker in judged.walkers):
         predictions = predictions_of(judged, findings.predicted, functions or {}, key_rows)
     evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
     outcome, causes = assessed(evidence)
+    if causes == [Cause.IMPRECISE]:
+        more = more_draws(evidence, outcome, causes)
+        granted = rows_worth_granting(judged, more) if more else 0
+        if granted:
+            judged = judged._replace(granted_rows=granted)
+            findings = findings_of(judged, key, sites)
+            evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
+            outcome, causes = assessed(evidence)
     kinetic, error = kinetic_temperature(run.statistics)
     predicted = findings.predicted
     return Diagnosis(

@@ -9,6 +9,7 @@ import numpy as np
 from numpyro_sgmcmc.preconditioner import Coupled, Diagonal
 from numpyro_sgmcmc.preparation import rescaled
 from numpyro_sgmcmc.subspace import Group, Subspace
+from numpyro_sgmcmc.verdict.regression import slopes
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_BY_DIMENSION
 
 
@@ -73,9 +74,7 @@ def dense_fields(
     correlation = covariance / np.outer(scale, scale)
     root = scale[:, None] * np.linalg.cholesky(correlation + 1e-9 * np.eye(len(scale)))
     y = np.linalg.solve(root, draws.T).T
-    share = np.sqrt(weights)[:, None]
-    design = np.column_stack([np.ones(len(y)), y]) * share
-    fitted = np.linalg.lstsq(design, gradients @ root * share, rcond=None)[0][1:]
+    fitted = slopes(y - weights @ y, gradients @ root, weights)
     curvatures, axes = np.linalg.eigh((fitted + fitted.T) / 2)
     if not curvatures[0] > 0:
         return Fields(covariance, root)

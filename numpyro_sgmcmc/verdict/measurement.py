@@ -13,9 +13,9 @@ from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
-from numpyro_sgmcmc.verdict.draws import gradients
 from numpyro_sgmcmc.verdict.errors import Errors
 from numpyro_sgmcmc.verdict.fields import Fields, coupled_fields, dense_fields
+from numpyro_sgmcmc.verdict.gradients import gradients
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,

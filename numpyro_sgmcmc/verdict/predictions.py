@@ -12,6 +12,7 @@ from numpyro_sgmcmc.model import of_observations
 from numpyro_sgmcmc.preparation import View
 from numpyro_sgmcmc.verdict.convergence import convergence
 from numpyro_sgmcmc.verdict.errors import as_sd
+from numpyro_sgmcmc.verdict.regression import slopes
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.theory import Predicted
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -127,15 +128,15 @@ def _errors(
     errors = theory.bounds
     if theory.directions is not None:
         x, y = draws - draws.mean(0), values - values.mean(0)
-        slopes = np.linalg.lstsq(x, y, rcond=None)[0]
+        found = slopes(x, y, np.full(len(x), 1 / len(x)))
         total = np.sum(y**2, axis=0)
         # A regression on d coordinates explains d of n parts of anything.
-        left = np.sum((y - x @ slopes) ** 2, axis=0) * len(x) / max(len(x) - x.shape[1], 1)
+        left = np.sum((y - x @ found) ** 2, axis=0) * len(x) / max(len(x) - x.shape[1], 1)
         share = 1 - np.divide(left, total, out=np.ones_like(left), where=total > 0)
-        errors = tuple(map(_largest, theory.directions.along(slopes.T[share >= LINEAR])))
+        errors = tuple(map(_largest, theory.directions.along(found.T[share >= LINEAR])))
     noise, step, age = (float(as_sd(np.asarray(error))) for error in errors)
-    found = {"noise_inflation": noise, "discretisation": step}
-    return found | {"staleness": age} if is_stale else found
+    columns = {"noise_inflation": noise, "discretisation": step}
+    return columns | {"staleness": age} if is_stale else columns
 
 
 def _largest(values: np.ndarray) -> float:

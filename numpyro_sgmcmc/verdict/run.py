@@ -53,6 +53,8 @@ class FinishedRun(NamedTuple):
             model without latents of rows.
         suits_predictions: whether the warm-up chose settings for predictions, and not for single
             parameters.
+        granted_rows: rows of whose gradients a verdict may be made, where they are more than it may
+            take by itself.
     """
 
     target: Target
@@ -71,6 +73,7 @@ class FinishedRun(NamedTuple):
     staleness: Staleness | None = None
     latents: Walkers | None = None
     suits_predictions: bool = False
+    granted_rows: int = 0
 
     @property
     def step_size(self) -> float:

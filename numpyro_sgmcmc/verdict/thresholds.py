@@ -79,6 +79,10 @@ GRADIENT_ROWS = 2 * 10**7
 SHARE_OF_RUN = 0.1
 """Of the gradients of single rows that a longer run took: what a verdict of it may cost."""
 
+SHARE_OF_ADVICE = 0.25
+"""Of the gradients of single rows that more draws would take: what a verdict may cost before it
+asks for these draws. A second look with more rows is worth it where it at least doubles them."""
+
 ENOUGH_ROWS = 5_000
 """Rows of a gradient, where there are more, that leave it so little noise that more draws with that
 many rows tell more than fewer draws with more rows."""

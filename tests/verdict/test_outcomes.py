@@ -14,7 +14,7 @@ import pytest
 from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
 from numpyro_sgmcmc.types import Plate
 from numpyro_sgmcmc.verdict import budget
-from numpyro_sgmcmc.verdict import draws as verdict_draws
+from numpyro_sgmcmc.verdict import gradients as verdict_gradients
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
 from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.sentence import sentence_of
@@ -332,13 +332,13 @@ def test_random_densities_keep_to_the_budget_of_rows(monkeypatch):
     kernel = SGLD(noisy, 1e-3)
     kernel.init(jax.random.key(0), 0, None, (jnp.zeros(200),), {})
     seen = []
-    many_rows = verdict_draws.View.many_rows
+    many_rows = verdict_gradients.View.many_rows
 
     def counted(self, key, rows=4_096):
         seen.append(rows)
         return many_rows(self, key, rows)
 
-    monkeypatch.setattr(verdict_draws.View, "many_rows", counted)
+    monkeypatch.setattr(verdict_gradients.View, "many_rows", counted)
     points = jnp.zeros((10, 1))
-    verdict_draws.gradients(kernel.memory.target, jax.random.key(0), points, points[0], 500)
+    verdict_gradients.gradients(kernel.memory.target, jax.random.key(0), points, points[0], 500)
     assert seen == [50]

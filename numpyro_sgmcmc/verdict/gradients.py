@@ -1,0 +1,106 @@
+"""Nearly exact gradients of U at draws, with a bound on their cost."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.gradient import Anchor, Plain
+from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
+from numpyro_sgmcmc.preparation import Target, View
+from numpyro_sgmcmc.types import Minibatch
+from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST
+
+
+def gradients(
+    target: Target, key: jax.Array, points: jax.Array, centre: jax.Array, budget: int
+) -> np.ndarray:
+    """Return nearly exact gradients of U at points (n, d).
+
+    They are those of all rows where the budget allows. Elsewhere each point has fresh rows, as many
+    as the budget allows, and the estimates are unbiased with control variates at the centre c:
+
+    - first order: grad U_S(z) - grad U_S(c) + grad U(c).
+    - second order, where the budget allows for the Hessian of all rows as well: less
+      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression. On a Gaussian beta
+      is 1 and no noise is left. Effects of groups have few rows of a sample each, so that the first
+      order alone leaves them more noise than they have variation.
+
+    Args:
+        target: the model bound to its data.
+        key: of the rows.
+        points: (n, d).
+        centre: c, (d,), near the mean of the points.
+        budget: gradients of single rows that this may cost.
+    """
+    structure = target.structure
+    rows = max((plate.size for plate in structure.plates.values()), default=1)
+    each = max(budget // len(points), 1)
+    if rows <= each:
+        return np.asarray(target.run(_exact, points), np.float64)
+    keys = random.split(key, len(points))
+    if structure.is_random:
+        found = target.run(partial(_sampled, each), points, keys, name=("sampled", each))
+        return np.asarray(found, np.float64)
+    hessian_cost = HESSIAN_COST * rows * structure.dimension
+    if structure.dimension <= DENSE and 2 * hessian_cost <= budget:
+        # A derivative of a gradient costs more than a gradient.
+        each = max((budget - hessian_cost) // (2 * len(points)), 1)
+        return _second_order(target, points, keys, centre, each)
+    anchor = Anchor(centre, *target.run(View.value_and_grad, centre))
+    found = target.run(partial(_controlled, each), points, keys, anchor, name=("controlled", each))
+    return np.asarray(found, np.float64)
+
+
+def _second_order(
+    target: Target, points: jax.Array, keys: jax.Array, centre: jax.Array, each: int
+) -> np.ndarray:
+    _, gradient, hessian = target.run(View.second_order, centre)
+    found = target.run(partial(_expanded, each), points, keys, centre, name=("expanded", each))
+    change, linear = (np.asarray(x, np.float64) for x in found)
+    exact = np.asarray(points - centre, np.float64) @ np.asarray(hessian, np.float64)
+    noise = linear - exact
+    variance = np.sum(noise**2, axis=0)
+    explained = np.sum((change - exact) * noise, axis=0)
+    beta = explained / np.where(variance > 0, variance, 1.0)
+    return np.asarray(gradient, np.float64) + change - beta * noise
+
+
+def _exact(view: View, points: jax.Array) -> jax.Array:
+    def over(batch: Minibatch) -> jax.Array:
+        return jax.lax.map(lambda z: jax.grad(view.potential)(z, batch), points)
+
+    return view.over(over)
+
+
+def _sampled(each: int, view: View, points: jax.Array, keys: jax.Array) -> jax.Array:
+    def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        batch = view.many_rows(inputs[1], each)
+        return Plain().estimate(view.potential, inputs[0], batch, ())[0].gradient
+
+    return jax.lax.map(one, (points, keys))
+
+
+def _controlled(
+    each: int, view: View, points: jax.Array, keys: jax.Array, anchor: Anchor
+) -> jax.Array:
+    def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        batch = view.many_rows(inputs[1], each)
+        return controlled_estimate(view.potential, inputs[0], batch, anchor).gradient
+
+    return jax.lax.map(one, (points, keys))
+
+
+def _expanded(
+    each: int, view: View, points: jax.Array, keys: jax.Array, centre: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """Return changes of the minibatch gradient from the centre, and their linear parts, (n, d)."""
+
+    def one(inputs: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        gradient = partial(jax.grad(view.potential), minibatch=view.many_rows(inputs[1], each))
+        at_centre, linear = jax.jvp(gradient, (centre,), (inputs[0] - centre,))
+        return gradient(inputs[0]) - at_centre, linear
+
+    return jax.lax.map(one, (points, keys))
