@@ -11,6 +11,7 @@ from numpyro_sgmcmc.checks import check_count, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import View, curvatures
+from numpyro_sgmcmc.search.halving import Ranking
 from numpyro_sgmcmc.search.lanes import Lanes
 
 DECADES = np.arange(9) / 2
@@ -52,6 +53,27 @@ def suggested_step_sizes(kernel: AbstractKernel, lanes: Lanes) -> list[float]:
     dynamics: Any = kernel.options.dynamics.with_friction(state.tuned.friction)
     top = float(dynamics.largest_step_size(curvature, 1.0))
     return [float(top * 10.0**-e) for e in DECADES]
+
+
+def most_careful(arms: list[Arm], ranking: Ranking, errors: np.ndarray) -> int:
+    """Return the arm of the smallest step size among those that the best one does not beat.
+
+    Both must have come to the last round, with the same minibatch size, and their scores must
+    differ by less than the standard error of the difference. A discrepancy over many parameters
+    hardly shows the bias of one of them, which the smaller step size makes smaller.
+
+    Args:
+        arms: in the order of the ranking's scores.
+        ranking: of the arms.
+        errors: standard errors of the scores.
+    """
+    best = ranking.order[0]
+    room = np.hypot(errors, errors[best])
+    is_tied = (ranking.scores - ranking.scores[best] <= room) & (
+        ranking.rounds == ranking.rounds[best]
+    )
+    tied = [k for k in ranking.order if is_tied[k] and arms[k].sizes == arms[best].sizes]
+    return min([best, *tied], key=lambda k: arms[k].step_size)
 
 
 def rows_seen(structure: Structure, sizes: dict[str, int]) -> int:

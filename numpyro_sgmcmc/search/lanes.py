@@ -14,7 +14,8 @@ from numpyro_sgmcmc.kernels import AbstractKernel
 from numpyro_sgmcmc.kernels.stepping import stepper_of
 from numpyro_sgmcmc.model import split_arguments
 from numpyro_sgmcmc.preparation import Target, View
-from numpyro_sgmcmc.stein import kernel_stein_discrepancy
+from numpyro_sgmcmc.search.score import Score, score_of
+from numpyro_sgmcmc.stein import stein_gram
 
 GRADIENTS_AT_ONCE = 16
 
@@ -118,7 +119,7 @@ class Lanes:
         walkers, draws = jax.lax.scan(collect, walkers, None, length=count)
         return walkers, jnp.swapaxes(draws, 0, 1)
 
-    def scores(self, key: jax.Array, scales: np.ndarray, repeats: int) -> np.ndarray:
+    def scores(self, key: jax.Array, scales: np.ndarray, repeats: int) -> list[Score]:
         """Return each lane's discrepancy from exp(-U / T), by the V-statistic.
 
         Args:
@@ -132,7 +133,7 @@ class Lanes:
         for place, lane_key in enumerate(jax.random.split(key, len(self.draws))):
             lane = jax.tree.map(lambda x, place=place: x[place], lanes)
             scores.append(self.run(self._score, *lane, lane_key, scales, repeats))
-        return np.asarray(jax.device_get(scores), np.float64)
+        return jax.device_get(scores)
 
     def _score(
         self,
@@ -143,7 +144,7 @@ class Lanes:
         key: jax.Array,
         scales: jax.Array,
         repeats: jax.Array,
-    ) -> jax.Array:
+    ) -> Score:
         stepper = stepper_of(self.kernel.options, view.structure, view.args, view.kwargs, tuned)
         estimator = stepper.transition.gradient
 
@@ -163,4 +164,4 @@ class Lanes:
         keys = jax.random.split(key, (2, len(draws)))
         twice = [jax.lax.map(gradient, (draws, k), batch_size=GRADIENTS_AT_ONCE) for k in keys]
         whitened = [gradients * scales / stepper.temperature for gradients in twice]
-        return kernel_stein_discrepancy(draws / scales, *whitened)
+        return score_of(stein_gram(draws / scales, *whitened))

@@ -41,6 +41,8 @@ class Race:
         self.is_timed = is_timed
         self.draws = max(FEWEST_DRAWS, min(DRAWS, NUMBERS_KEPT // (count * dimension)))
         self.transitions, self.seconds = np.zeros(count, int), np.zeros(count)
+        self.errors = np.full(count, np.nan)
+        """Standard errors of the arms' last scores."""
         self._key = key
 
     def friction(self, arm: int) -> float | None:
@@ -72,7 +74,8 @@ class Race:
             repeats = SCORING * np.mean(rows) / (2 * self.draws * self.lanes[g].rows)
             key = jax.random.fold_in(jax.random.fold_in(self._key, number), g)
             found = self.lanes[g].scores(key, scales, max(1, round(repeats)))
-            scores |= dict(zip(alive, found, strict=True))
+            scores |= {arm: float(score.value) for arm, score in zip(alive, found, strict=True)}
+            self.errors[alive] = [score.error for score in found]
         return [scores[arm] if sound[arm] else np.inf for arm in arms]
 
     def _keep(self, arms: list[int]) -> None:

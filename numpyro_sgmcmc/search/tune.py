@@ -14,6 +14,7 @@ from numpyro_sgmcmc.search.arms import (
     Arm,
     check_sizes,
     check_step_sizes,
+    most_careful,
     rows_seen,
     suggested_step_sizes,
 )
@@ -31,8 +32,8 @@ class Search(NamedTuple):
         subsample_size: number of rows in its minibatches; a dict by plate name for several plates,
             None without a subsampled plate.
         arms: table with a row for each arm, from the best to the worst: step size, minibatch size,
-            number of rounds, score in the last round (comparable within a round), number of
-            transitions, and seconds of sampling.
+            number of rounds, score in the last round (comparable within a round) with its standard
+            error, number of transitions, and seconds of sampling.
     """
 
     kernel: AbstractKernel
@@ -63,7 +64,9 @@ def tune(
     together, as the mean squared error of an estimate does, so a larger budget leads to a smaller
     step size. It does not detect modes that no arm has visited.
 
-    There are two differences from MAMBA. The gradients for the score come from two fresh
+    There are three differences from MAMBA. Of the arms of the last round that the best one does not
+    beat beyond the standard error of the difference, the one with the smallest step size is
+    returned, as the smaller bias. The gradients for the score come from two fresh
     minibatches at each draw, so that their noise does not favour large minibatches. Each coordinate
     is divided by its standard deviation (the median over the arms). The first half of the first
     round is burn-in. Scoring uses about half as many rows as the chains. The budget does not
@@ -135,21 +138,23 @@ def tune(
     for group in lanes:
         group.open(steps)
     ranking = successive_halving(len(arms), float(budget), race.round)
-    best = ranking.order[0]
+    best = most_careful(arms, ranking, race.errors)
     if not np.isfinite(ranking.scores[best]):
         raise ValueError(
             f"Expected a step size whose chain stays finite; got none among {steps}. Use smaller"
             " `step_sizes`, or `init_params` closer to the posterior."
         )
     arm = arms[best]
+    order = [best, *(k for k in ranking.order if k != best)]
     table = pd.DataFrame(
         {
-            "step_size": [arms[k].step_size for k in ranking.order],
-            "subsample_size": [_as_one(arms[k].sizes) for k in ranking.order],
-            "rounds": ranking.rounds[ranking.order],
-            "score": ranking.scores[ranking.order],
-            "transitions": race.transitions[ranking.order],
-            "seconds": race.seconds[ranking.order],
+            "step_size": [arms[k].step_size for k in order],
+            "subsample_size": [_as_one(arms[k].sizes) for k in order],
+            "rounds": ranking.rounds[order],
+            "score": ranking.scores[order],
+            "score_error": race.errors[order],
+            "transitions": race.transitions[order],
+            "seconds": race.seconds[order],
         }
     )
     changed = arm.sizes if subsample_sizes is not None else None

@@ -106,7 +106,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     def site_of(at: int) -> str:
         return str(sites[at])
 
-    key, key_rows = jax.random.split(jax.random.key(0))
+    key, key_rows, key_again = jax.random.split(jax.random.key(0), 3)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     findings = findings_of(judged, key, sites)
@@ -121,7 +121,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         granted = rows_worth_granting(judged, more) if more else 0
         if granted:
             judged = judged._replace(granted_rows=granted)
-            findings = findings_of(judged, key, sites)
+            findings = findings_of(judged, key_again, sites)
             evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
             outcome, causes = assessed(evidence)
     kinetic, error = kinetic_temperature(run.statistics)

@@ -94,11 +94,13 @@ def test_the_table_and_what_is_reproducible():
         "subsample_size",
         "rounds",
         "score",
+        "score_error",
         "transitions",
         "seconds",
     ]
     assert sorted(table["rounds"]) == [1] * 4 + [2] * 2
     assert table["step_size"][0] == runs[0].step_size
+    assert (table["score_error"] > 0).all()
     assert table["subsample_size"][0] == runs[0].subsample_size
     # All arms of a round see as many rows, up to a draw's.
     rows = (table["transitions"] * table["subsample_size"])[table["rounds"] == 1]
