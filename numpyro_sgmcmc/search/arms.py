@@ -68,10 +68,8 @@ def most_careful(arms: list[Arm], ranking: Ranking, errors: np.ndarray) -> int:
         errors: standard errors of the scores.
     """
     best = ranking.order[0]
-    room = np.hypot(errors, errors[best])
-    is_tied = (ranking.scores - ranking.scores[best] <= room) & (
-        ranking.rounds == ranking.rounds[best]
-    )
+    most = ranking.scores[best] + np.hypot(errors, errors[best])
+    is_tied = (ranking.scores <= most) & (ranking.rounds == ranking.rounds[best])
     tied = [k for k in ranking.order if is_tied[k] and arms[k].sizes == arms[best].sizes]
     return min([best, *tied], key=lambda k: arms[k].step_size)
 
