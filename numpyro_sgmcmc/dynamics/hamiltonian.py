@@ -98,6 +98,8 @@ def mean_square(momentum: jax.Array) -> jax.Array:
     return momentum @ momentum / max(momentum.size, 1)
 
 
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
 def underdamped_relaxation(friction: Any, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
     """Return 1 / (h r), with r the real part of the smaller root of r^2 - D r + lambda = 0."""
     discriminant = jnp.maximum(friction**2 / 4 - curvature, 0.0)

@@ -79,6 +79,11 @@ class Structure:
         """Return a flat position as unconstrained values by site name."""
         return self.flat.unravel(position)
 
+    def sites(self) -> np.ndarray:
+        """Return the name of the site of each entry of a flat position, (d,)."""
+        names = np.array(sorted(self.prototype), object)  # JAX flattens a dict in this order.
+        return np.repeat(names, [self.prototype[name].size for name in names])
+
     def is_like(self, other: "Structure") -> bool:
         """Return whether programs compiled for this structure are valid for the other one.
 

@@ -98,7 +98,7 @@ def describes(mode: Mode, found: Surroundings | None) -> bool:
     gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian)
     if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
         return False
-    if float(principal_axes(mode.hessian).curvatures[0]) <= 0:
+    if np.asarray(principal_axes(mode.hessian).curvatures)[0] <= 0:
         return False
     if float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
         return False

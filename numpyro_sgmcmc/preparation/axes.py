@@ -34,6 +34,8 @@ class Axes(NamedTuple):
         return self.unit[:, None] * self.vectors * scale
 
 
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
 def principal_axes(hessian: jax.Array) -> Axes:
     """Return the eigenvalues and eigenvectors of a Hessian in coordinates of curvature 1.
 

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
@@ -86,7 +87,7 @@ def locate(
     if is_dense(start):
         key_others, key_sound = random.keys_of(key_others, 2)
         keys = several_keys(key_mode, key_others, len(starts))
-        ends = target.run(adam, keys, starts, optimise=False)
+        ends = np.asarray(target.run(adam, keys, starts, optimise=False))
         mode = refined(target, ends[0])
         found = target.run(surroundings, mode, key_check, ends[1:])
         if describes(mode, found):

@@ -28,7 +28,7 @@ def best_mode(
     target: Target,
     mode: Mode,
     found: Surroundings,
-    ends: jax.Array,
+    ends: np.ndarray,
     key: jax.Array,
     temperature: float,
 ) -> Found:

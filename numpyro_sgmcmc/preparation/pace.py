@@ -1,6 +1,7 @@
 """The number of transitions in an iteration, chosen from the time that the posterior needs."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import atanh, log2
 from typing import Any, NamedTuple
 
@@ -56,9 +57,7 @@ def need_of(
     time = found.time * slower
     if not found.is_known and float(expected.time) >= time:
         return expected
-    sites = structure.unravel(jnp.zeros(structure.dimension).at[found.place].set(1.0))
-    site = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
-    return Need(jnp.asarray(time), site, found.is_known)
+    return Need(jnp.asarray(time), str(structure.sites()[found.place]), found.is_known)
 
 
 def need_of_predictions(before: Need, found: RowTime | None, slower: float) -> Need:
@@ -92,13 +91,20 @@ def chosen_steps(options: Options, need: Need) -> jax.Array:
     """Return the number of transitions of a draw, (), int32, where the options leave it open."""
     if options.temperature == 0:
         return jnp.ones((), jnp.int32)  # An optimiser has no draws to be independent.
-    wanted = jnp.ceil(wanted_steps(need))
-    most = options.max_num_steps
+    return _rounded_up(wanted_steps(need), options.max_num_steps)
+
+
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
+def _rounded_up(wanted: Any, most: Any) -> jax.Array:
+    wanted = jnp.ceil(wanted)
     # The comparison is false for a time that is not finite.
     chosen = jnp.where(wanted < most, jnp.maximum(wanted, 1), most)
     return chosen.astype(jnp.int32)
 
 
+# See `_rounded_up`.
+@partial(jax.jit, static_argnames="num_warmup")
 def pace_of(num_steps: jax.Array, num_warmup: int) -> Pace:
     """Return the pace of a run whose first `num_warmup` iterations are thrown away.
 

@@ -3,7 +3,6 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
@@ -90,8 +89,7 @@ def check_resolution(structure: Structure, centre: jax.Array, scale: jax.Array) 
     worst = int(np.argmax(apart))
     if not apart[worst] > COARSEST:
         return
-    places = structure.unravel(jnp.arange(len(where), dtype=centre.dtype))
-    site = next(name for name, at in places.items() if worst in np.asarray(at, int))
+    site = structure.sites()[worst]
     raise ValueError(
         f"Expected a posterior that {where.dtype} can resolve; got site {site!r}, which is near"
         f" {where[worst]:.6g} on the unconstrained space, with a standard deviation near"

@@ -47,10 +47,10 @@ def find_starts(target: Target, keys: jax.Array, strategy: Callable, request: Re
         first = params if request.is_single else jax.tree.map(lambda x: x[0], params)
         position = flatten_params(target.structure, first, "init_params")
         starts = position[None]
-        finite = target.run(is_finite_start, keys[0], position, optimise=False)[None]
+        finite = target.run(is_finite_start, keys[0], position, optimise=False)
     if not isinstance(finite, Tracer):
-        check_start(target, starts[0], bool(finite[0]))
-    return jnp.where(finite[:, None], starts, starts[0]) if len(starts) > 1 else starts
+        check_start(target, np.asarray(starts)[0], bool(finite))
+    return starts
 
 
 def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -100,4 +100,6 @@ def _from_strategy(view: View, strategy: Callable, key: jax.Array) -> dict[str, 
 
 
 def _drawn(strategy: Callable, view: View, keys: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return jax.vmap(partial(draw_start, view, strategy))(keys)
+    """Return a start for each key, (searches, d), and whether the first one is finite."""
+    starts, finite = jax.vmap(partial(draw_start, view, strategy))(keys)
+    return jnp.where(finite[:, None], starts, starts[0]), finite[0]

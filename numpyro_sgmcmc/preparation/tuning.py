@@ -285,6 +285,8 @@ def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrec
     return correction.at_temperature(temperature)
 
 
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
 def uncorrected_share(variation: jax.Array) -> jax.Array:
     """Return the largest share of heating that needs no correction.
 

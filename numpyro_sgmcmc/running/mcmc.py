@@ -71,7 +71,9 @@ def _kernel_of(mcmc: Any) -> NumPyroKernel:
 def _target_of(kernel: NumPyroKernel, args: tuple, kwargs: dict, state: Any) -> Target:
     """Return the model bound to the run's data, after a check that the state was made for them."""
     target = kernel.memory.target_for(kernel.model, kernel.options, args, kwargs)
-    tag = state.data if np.ndim(state.i) == 0 else jax.tree.map(lambda x: x[0], state.data)
+    tag = state.data
+    if np.ndim(state.i) == 1:
+        tag = jax.tree.map(lambda x: np.asarray(x)[0], tag)
     if not bool(is_made_for(tag, target.fingerprint, args, kwargs)):
         raise ValueError(
             "Expected the data that the run was made with; got others: either an array has been"

@@ -69,7 +69,7 @@ class Run:
     @cached_property
     def first_chain(self) -> Any:
         """The last state of the first chain."""
-        return jax.tree.map(lambda leaf: leaf[0], self.state) if self.is_vectorised else self.state
+        return _first(self.state) if self.is_vectorised else self.state
 
     @property
     def tuned(self) -> Tuned:
@@ -115,3 +115,9 @@ class Run:
         found.setdefault("step_size", np.broadcast_to(last, shape))
         found.setdefault("weight", np.broadcast_to(last * self.num_steps, shape))
         return found
+
+
+# Compiled as a whole, because compiling each operation alone takes longer.
+@jax.jit
+def _first(state: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[0], state)

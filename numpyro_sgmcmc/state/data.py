@@ -43,9 +43,11 @@ def is_made_for(tag: DataTag, found: Fingerprint, args: tuple, kwargs: dict) -> 
 
     If the data are inputs of a compiled program, only a few entries are compared.
     """
-    words = _words(found, args, kwargs)
-    content = (tag.words[0] == words[0]) | (tag.words[0] == UNKNOWN) | (words[0] == UNKNOWN)
-    return content & (tag.words[1] == words[1])
+    words, made = _words(found, args, kwargs), tag.words
+    if not isinstance(words, Tracer) and not isinstance(made, Tracer):
+        made = np.asarray(made)  # On NumPy arrays no program is compiled for each operation.
+    content = (made[0] == words[0]) | (made[0] == UNKNOWN) | (words[0] == UNKNOWN)
+    return content & (made[1] == words[1])
 
 
 def _words(found: Fingerprint, args: tuple, kwargs: dict) -> Any:

@@ -1,13 +1,14 @@
 """The verdict on a finished run."""
 
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import final
 
 import jax
 import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.correction import AbstractCorrection
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
 from numpyro_sgmcmc.verdict.budget import rows_worth_granting
@@ -101,12 +102,12 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         )
     judged = finished_run(run)
     structure = run.structure
-    sites = _sites(structure, judged.walkers[0].draws.shape[2])
+    sites = structure.sites()
 
     def site_of(at: int) -> str:
         return str(sites[at])
 
-    key, key_rows, key_again = jax.random.split(jax.random.key(0), 3)
+    key, key_rows, key_again = random.keys_of(jax.random.key(0), 3)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     findings = findings_of(judged, key, sites)
@@ -144,12 +145,3 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         predictions_mix=None if predictions is None else predictions.mix,
         noise_covariance=predicted.correction,
     )
-
-
-def _sites(structure: Any, dimension: int) -> np.ndarray:
-    """Return the name of the site of each coordinate of flat positions, (d,)."""
-    names = np.empty(dimension, object)
-    places = structure.unravel(np.arange(dimension, dtype=np.float32))
-    for name, where in places.items():
-        names[np.asarray(where, int).reshape(-1)] = name
-    return names

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.verdict.batches import Batches, batches_of
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.budget import is_dense
@@ -61,7 +62,7 @@ class Findings(NamedTuple):
 
 def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings:
     """Return what theory and measurement say of a run; `sites` labels the coordinates, (d,)."""
-    key_gradients, key_theory, key_soft = jax.random.split(key, 3)
+    key_gradients, key_theory, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
     batches = batches_of(run.weights, run.is_together)
     if not all(np.all(np.isfinite(walker.draws)) for walker in run.walkers):

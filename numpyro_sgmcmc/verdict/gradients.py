@@ -39,27 +39,27 @@ def gradients(
     each = max(budget // len(points), 1)
     if rows <= each:
         return np.asarray(target.run(_exact, points), np.float64)
-    keys = random.split(key, len(points))
     if structure.is_random:
-        found = target.run(partial(_sampled, each), points, keys, name=("sampled", each))
+        found = target.run(partial(_sampled, each), points, key, name=("sampled", each))
         return np.asarray(found, np.float64)
     hessian_cost = HESSIAN_COST * rows * structure.dimension
     if structure.dimension <= DENSE and 2 * hessian_cost <= budget:
         # A derivative of a gradient costs more than a gradient.
         each = max((budget - hessian_cost) // (2 * len(points)), 1)
-        return _second_order(target, points, keys, centre, each)
+        return _second_order(target, points, key, centre, each)
     anchor = Anchor(centre, *target.run(View.value_and_grad, centre))
-    found = target.run(partial(_controlled, each), points, keys, anchor, name=("controlled", each))
+    found = target.run(partial(_controlled, each), points, key, anchor, name=("controlled", each))
     return np.asarray(found, np.float64)
 
 
 def _second_order(
-    target: Target, points: jax.Array, keys: jax.Array, centre: jax.Array, each: int
+    target: Target, points: jax.Array, key: jax.Array, centre: jax.Array, each: int
 ) -> np.ndarray:
     _, gradient, hessian = target.run(View.second_order, centre)
-    found = target.run(partial(_expanded, each), points, keys, centre, name=("expanded", each))
+    found = target.run(partial(_expanded, each), points, key, centre, name=("expanded", each))
     change, linear = (np.asarray(x, np.float64) for x in found)
-    exact = np.asarray(points - centre, np.float64) @ np.asarray(hessian, np.float64)
+    away = np.asarray(points, np.float64) - np.asarray(centre, np.float64)
+    exact = away @ np.asarray(hessian, np.float64)
     noise = linear - exact
     variance = np.sum(noise**2, axis=0)
     explained = np.sum((change - exact) * noise, axis=0)
@@ -74,26 +74,26 @@ def _exact(view: View, points: jax.Array) -> jax.Array:
     return view.over(over)
 
 
-def _sampled(each: int, view: View, points: jax.Array, keys: jax.Array) -> jax.Array:
+def _sampled(each: int, view: View, points: jax.Array, key: jax.Array) -> jax.Array:
     def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
         batch = view.many_rows(inputs[1], each)
         return Plain().estimate(view.potential, inputs[0], batch, ())[0].gradient
 
-    return jax.lax.map(one, (points, keys))
+    return jax.lax.map(one, (points, random.split(key, len(points))))
 
 
 def _controlled(
-    each: int, view: View, points: jax.Array, keys: jax.Array, anchor: Anchor
+    each: int, view: View, points: jax.Array, key: jax.Array, anchor: Anchor
 ) -> jax.Array:
     def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
         batch = view.many_rows(inputs[1], each)
         return controlled_estimate(view.potential, inputs[0], batch, anchor).gradient
 
-    return jax.lax.map(one, (points, keys))
+    return jax.lax.map(one, (points, random.split(key, len(points))))
 
 
 def _expanded(
-    each: int, view: View, points: jax.Array, keys: jax.Array, centre: jax.Array
+    each: int, view: View, points: jax.Array, key: jax.Array, centre: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
     """Return changes of the minibatch gradient from the centre, and their linear parts, (n, d)."""
 
@@ -102,4 +102,4 @@ def _expanded(
         at_centre, linear = jax.jvp(gradient, (centre,), (inputs[0] - centre,))
         return gradient(inputs[0]) - at_centre, linear
 
-    return jax.lax.map(one, (points, keys))
+    return jax.lax.map(one, (points, random.split(key, len(points))))

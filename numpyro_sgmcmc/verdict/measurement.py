@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
@@ -97,12 +98,10 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     weights = run.weights.reshape(-1) / run.weights.sum()
     found, centre = [], None
-    for walker, key_walker in zip(
-        run.walkers, jax.random.split(key, len(run.walkers)), strict=True
-    ):
+    for walker, key_walker in zip(run.walkers, random.keys_of(key, len(run.walkers)), strict=True):
         flat = walker.draws.reshape(count, dimension)
         mean = weights @ flat
-        centre = jnp.asarray(mean, dtype) if centre is None else centre
+        centre = jnp.asarray(mean.astype(dtype)) if centre is None else centre
         points = jnp.asarray(flat[places], dtype)
         if run.latents is None:
             slopes, gap = gradients(run.target, key_walker, points, centre, rows), None

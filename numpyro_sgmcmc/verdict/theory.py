@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation import curvatures, measured_noise, point_count
 from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.verdict.ageing import ageing_of
@@ -73,7 +74,7 @@ class Predicted(NamedTuple):
 
 def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
     """Return what theory predicts for the posterior that has these fields' covariance."""
-    key_noise, key_curvature = jax.random.split(key)
+    key_noise, key_curvature = random.keys_of(key, 2)
     flat = run.walkers[0].draws.reshape(-1, run.walkers[0].draws.shape[2])
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     linear: Any = run.tuned.preconditioner
@@ -97,7 +98,7 @@ def predicted(run: FinishedRun, fields: Fields, key: jax.Array) -> Predicted:
         bounds = heating, by_step, by_age
         each = np.full(flat.shape[1], heating), unknown, np.full(flat.shape[1], by_age)
         return Predicted(*each, largest, stiffest, correction, bounds=bounds)
-    s = np.asarray(jax.vmap(linear.apply)(jnp.eye(flat.shape[1], dtype=dtype)), np.float64).T
+    s = np.asarray(jax.vmap(linear.apply)(np.eye(flat.shape[1], dtype=dtype)), np.float64).T
     curvature, axes = np.linalg.eigh(s.T @ fields.curvature() @ s * run.temperature)
     curvature = np.maximum(curvature, 1e-12 * curvature[-1])
     variances = _relative_variances(run, curvature, axes, correction)
