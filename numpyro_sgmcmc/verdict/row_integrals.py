@@ -24,8 +24,10 @@ from numpyro_sgmcmc.latents import laplace_rows
 from numpyro_sgmcmc.latents.state import ROWS_AT_ONCE
 from numpyro_sgmcmc.model.local import JointPotential
 
-NODES = {1: (22, 15), 2: (14, 10)}
-"""Nodes along each of so many latents: of the rule, and of a coarser one that tells its error."""
+NODES = {1: (28, 22), 2: (14, 10)}
+"""Nodes along each of so many latents: of the rule, and of a coarser one that tells its error. The
+error in posterior standard deviations grows with the root of the number of rows: for 100,000 counts
+that of 28, 22 and 15 nodes is 0.0006, 0.004 and 0.24."""
 
 REACH = 3.5
 """The largest x: sinh(x) is then 17 standard deviations of the Laplace approximation."""
