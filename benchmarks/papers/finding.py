@@ -25,7 +25,7 @@ class Finding(NamedTuple):
         criterion: what a function of `benchmarks.papers.criteria` says of the measured numbers, or
             of the exact ones where nothing was run.
         score: largest deviation of a measured number from its exact value, in standard errors; None
-            where nothing was run.
+            where nothing was run or no exact value is known.
     """
 
     claim: str
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
     @property
     def check(self) -> Verdict | None:
-        """Whether the measurement agrees with the exact values; None where nothing was run."""
+        """Whether the measurement agrees with the exact values; None without one of the two."""
         if self.score is None:
             return None
         # A score that is not a number does not hold either.
@@ -51,7 +51,7 @@ class Finding(NamedTuple):
     def deviation(self) -> str:
         """The deviation from the exact values in words."""
         if self.score is None:
-            return "not run"
+            return "no exact value" if self.measured else "not run"
         text = f"{self.score:.1f} errors"
         return text if self.check is Verdict.HOLDS else f"**{text}**"
 
