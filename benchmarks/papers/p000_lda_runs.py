@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.papers.latent_runs import chain
 from benchmarks.papers.p000_lda import (
     SHARE,
     SPARSE,
@@ -20,8 +21,7 @@ from numpyro_sgmcmc import Hamiltonian, Langevin, Splitting
 from numpyro_sgmcmc.latents import PlainAtLatents, first_state
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.preconditioner import Identity
-from numpyro_sgmcmc.transition import Transition, Walker
-from numpyro_sgmcmc.types import Minibatch
+from numpyro_sgmcmc.transition import Transition
 
 BATCH, FRICTION = 50, 40.0
 PROPOSAL = 0.5
@@ -44,35 +44,17 @@ def sampler(name: str, steps: int, kept: int) -> Any:
     counts = jnp.asarray(documents().training)
     structure = read_structure(model, (counts, BATCH), {})
     potential = stochastic_potential(structure, (counts, BATCH), {})
-    dynamics, rows = DYNAMICS[name], len(counts)
-    transition = Transition(dynamics, PlainAtLatents(), Identity())
+    transition, rows = Transition(DYNAMICS[name], PlainAtLatents(), Identity()), len(counts)
+
+    of_start = chain(potential, transition, BATCH, steps, kept, topics_of)
 
     def run(h: jax.Array, key: jax.Array, start: jax.Array) -> tuple[jax.Array, ...]:
-        key_aux, key_steps = jax.random.split(key)
         width = structure.local.dimension
         factor = jnp.broadcast_to(PROPOSAL * jnp.eye(width), (rows, width, width))
         state = first_state(
             potential, start, jnp.zeros((rows, width)), factor, jnp.ones(()), has_table=False
         )
-        walker = Walker(start, dynamics.init(key_aux, start, 1.0), state)
-
-        def body(carry: Any, key: jax.Array) -> tuple[Any, None]:
-            walker, bad = carry
-            key_noise, key_rows, key_move = jax.random.split(key, 3)
-            batch = Minibatch(
-                {"documents": jax.random.randint(key_rows, (BATCH,), 0, rows)}, key_move
-            )
-            noise = jnp.sqrt(h) * jax.random.normal(key_noise, start.shape)
-            moved = transition.step(potential, walker, batch, noise, h)
-            return (moved.walker, bad + moved.diverging), None
-
-        def block(carry: Any, key: jax.Array) -> tuple[Any, jax.Array]:
-            carry, _ = jax.lax.scan(body, carry, jax.random.split(key, steps // (2 * kept)))
-            return carry, topics_of(carry[0].position)
-
-        keys = jax.random.split(key_steps, 2 * kept)
-        (walker, bad), topics = jax.lax.scan(block, (walker, jnp.zeros((), jnp.int32)), keys)
-        return topics[kept:], bad, walker.gradient.acceptance
+        return of_start(h, key, start, state)
 
     return jax.jit(jax.vmap(jax.vmap(run, (None, 0, 0)), (0, None, None)))
 
