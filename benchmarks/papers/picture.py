@@ -1,10 +1,12 @@
 """How the pictures look: 700 px wide, the exact law as lines, measurements as points."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -36,6 +38,13 @@ def label(axis: Any, title: str, x: str, y: str) -> None:
     axis.set_title(title, fontsize=9)
     axis.set_xlabel(x)
     axis.set_ylabel(y)
+
+
+def ticks(side: Any, values: Sequence[float]) -> None:
+    """Mark these values of an axis, `axis.xaxis` or `axis.yaxis`, and no others."""
+    side.set_major_locator(FixedLocator(values))
+    side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    side.set_minor_locator(NullLocator())
 
 
 def points(

@@ -171,3 +171,87 @@ def test_workers_that_never_start_are_an_error_in_time(pool_on):
     with pytest.raises(RuntimeError, match=r"Expected 2 workers within 1 s; got 0"):
         pool_on(Ray(start_fault="lost"), 2).__enter__()
     assert time.perf_counter() - began < 10 * TIMEOUT
+
+
+class Node(Ray):
+    """Workers on one node, which vanishes with them and their answers at a call of `answer`.
+
+    Others start on a second node, which has room for so many of them.
+    """
+
+    def __init__(self, at, room):
+        super().__init__()
+        self.at, self.room, self.left = at, room, None
+
+    @property
+    def is_gone(self):
+        if self.answers >= self.at and self.left is None:
+            self.left = time.perf_counter()
+        return self.left is not None
+
+    def get(self, reference, *, timeout):
+        if reference.fault == "dead":
+            raise RayError("The actor died because its node has died.")
+        return super().get(reference, timeout=timeout)
+
+    def remote(self, kind):
+        return SimpleNamespace(
+            options=lambda **_: SimpleNamespace(remote=lambda *given: self._placed(kind, given))
+        )
+
+    def _placed(self, kind, given):
+        if not self.is_gone:
+            return Housed(self, kind, given)
+        self.room -= 1
+        return Actor(self, kind, given) if self.room >= 0 else Homeless()
+
+
+class Housed(Actor):
+    """A worker on the node that vanishes."""
+
+    def _called(self, name, given):
+        found = super()._called(name, given)
+        return OnNode(self._ray, found.value)
+
+
+class OnNode(Reference):
+    """What a worker on that node gives, as long as it is there."""
+
+    def __init__(self, ray, value):
+        self.value, self._ray = value, ray
+
+    @property
+    def fault(self):
+        return "dead" if self._ray.is_gone else None
+
+
+class Homeless:
+    """A worker that no node has room for: its calls wait for ever."""
+
+    def __getattr__(self, name):
+        return SimpleNamespace(remote=lambda *given: Reference(fault="lost"))
+
+
+def run_on_node(pool_on, ray, workers=2):
+    kernel, counts = split(), counts_of(workers=workers)
+    stale, asked = StaleGradient(kernel, 0), Asked(jax.random.key(0), data(), {})
+    expecting = planned(stale, counts)
+    job = job_of(expecting, counts, asked, first_states(expecting, counts, asked))
+    with pool_on(ray, workers) as pool:
+        pool.configure(job.settings)
+        return sampled(stale, counts, job, pool, DrawsInMemory(1), False, time.perf_counter())
+
+
+@pytest.mark.parametrize("at", briefly([1, 4, 5], [4]))
+def test_a_run_goes_on_elsewhere_when_a_node_vanishes(pool_on, at):
+    found = run_on_node(pool_on, Node(at, room=2))
+    same, counts = twin(split(), found.ages[0]), counts_of(workers=2)
+    assert_same(found.run.draws, draws_of(same, counts, jax.random.key(0)), rtol=1e-5)
+    assert "2 ended" in found.run.outcome.notes[0]
+
+
+def test_a_vanished_node_whose_workers_have_no_other_is_an_error_in_time(pool_on):
+    ray = Node(4, room=0)
+    with pytest.raises(RuntimeError, match=r"Use fewer `num_workers`, add nodes, or raise"):
+        run_on_node(pool_on, ray)
+    assert time.perf_counter() - ray.left < 10 * TIMEOUT

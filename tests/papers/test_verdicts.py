@@ -19,6 +19,7 @@ DISTANCE = tuple(name.replace("trace", "distance") for name in TRACE)
 VALUE = ("measured", "error", "exact")
 SCORE = ("measured", "exact")
 NORM = ("norm", "norm_error", "norm_exact")
+LOSS = ("measured", "error", "exact", "check_error")
 
 
 def finding_of(name, rows, start):
@@ -148,6 +149,44 @@ CASES = [
     (
         "p001_figure1", "the final MSE is about the same", FAILS, HOLDS,
         become(lambda r: 1e-4, "mse", "mse_exact"),
+    ),
+    (
+        "p001_figure2", "the iteration speed-up of 8 workers is linear", HOLDS, FAILS,
+        times(0.5, VALUE, what="speed-up", way="none", workers=8),
+    ),
+    (
+        "p001_figure2", "the time speed-up of 8 workers falls behind", HOLDS, FAILS,
+        times(1.5, VALUE, what="time speed-up", way="none", workers=8),
+    ),
+    (
+        "p001_figure2", "the bias depends on the staleness", HOLDS, FAILS,
+        times(-1.0, SCORE, what="additional loss", way="none", workers=8),
+    ),
+    (
+        "p001_figure2", "ours: curvature takes away four fifths", HOLDS, FAILS,
+        become(lambda r: 4e-5, "measured", "exact", what="additional loss", way="curvature",
+               workers=8),
+    ),
+    (
+        "p001_figure3", "faster with workers: 4 have a smaller loss than 1, η = 0.002", HOLDS,
+        FAILS, times(5.0, LOSS, rate=0.002, workers=4),
+    ),
+    (
+        "p001_figure3", "too many are worse: 9 have a larger loss than 4, η = 0.002", FAILS, HOLDS,
+        times(3.0, LOSS, rate=0.002, workers=9),
+    ),
+    (
+        "p001_figure3", "ours: curvature makes the loss", OPEN, HOLDS,
+        times(0.3, LOSS, rate=0.01, remedy="curvature"),
+    ),
+    (
+        "p001_figure4", "more servers decrease the loss faster: averaged chances of 7 servers"
+        " have a smaller one than 1, 450", HOLDS, FAILS,
+        times(-1.0, SCORE, what="gain, averaged chances", servers=7),
+    ),
+    (
+        "p001_figure4", "ours: the mean of 7 servers' losses", OPEN, HOLDS,
+        times(0.1, LOSS, what="gain, mean loss", servers=7),
     ),
     (
         "p003_figure1", "bias of SGRRLD's variance is about 0.0001", FAILS, HOLDS,
