@@ -278,6 +278,20 @@ CASES = [
                what="draw", method="SGLDFP"),
     ),
     (
+        "p003_figure5", "SGRRLD needs about half of SGLD's time, at most 0.6 of it, for SGLD's last"
+        " RMSE, MovieLens", FAILS, HOLDS,
+        times(0.5, ("measured",), kind="test error", data="MovieLens", method="SGRRLD"),
+    ),
+    (
+        "p003_figure5", "SGRRLD has a smaller RMSE than SGLD after the same number of gradients in"
+        " sequence, MovieLens", FAILS, HOLDS,
+        times(0.5, ("measured",), kind="test error", data="MovieLens", method="SGRRLD"),
+    ),
+    (
+        "p003_figure5", "extrapolation reduces the bias", HOLDS, FAILS,
+        times(20.0, ("measured",), kind="squared bias", method="SGRRLD"),
+    ),
+    (
         "p000_claim_local_error", "the local error of splitting is of order 3 (lemma 8): over all",
         FAILS, HOLDS,
         become(lambda r: 1e6 * r["step_size"] ** 3, "measured", "exact", relative_error=1e-6,
