@@ -26,6 +26,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import AbstractCorrection, CoupledCorrection
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.cpu.gate import plain_jax
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled
@@ -162,7 +163,8 @@ def noise_product(
     # An unbiased variance at each position, over the minibatch's size.
     count = len(points) * (rows.shape[1] - 1) * plate.subsample_size
     origin = jnp.zeros_like(points[0])
-    _, along = jax.linearize(by_row, origin)
+    with plain_jax():
+        _, along = jax.linearize(by_row, origin)
     back = jax.linear_transpose(along, origin)
 
     def product(u: jax.Array) -> jax.Array:

@@ -11,6 +11,7 @@ import pytest
 from numpyro.infer import init_to_uniform
 
 from numpyro_sgmcmc import Diagonal, FixedPoint, Plain, Splitting, UniformMinibatch
+from numpyro_sgmcmc.cpu import assembly
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Coupled
@@ -42,9 +43,18 @@ def test_lanczos_finds_both_ends_of_an_indefinite_matrix():
     np.testing.assert_allclose(np.abs(vectors[-3:] @ axes[:, -3:]), np.eye(3), atol=1e-3)
 
 
-@pytest.mark.parametrize("gradient", [Plain(), FixedPoint()], ids=["plain", "fixed point"])
-def test_products_are_those_with_the_covariance_over_all_rows(gradient):
-    """All rows are few enough to be taken, so that only n - 1 instead of n differs."""
+@pytest.mark.parametrize(
+    ("gradient", "many"),
+    [(Plain(), None), (FixedPoint(), None), (FixedPoint(), 1)],
+    ids=["plain", "fixed point", "long vectors"],
+)
+def test_products_are_those_with_the_covariance_over_all_rows(gradient, many, monkeypatch):
+    """All rows are few enough to be taken, so that only n - 1 instead of n differs.
+
+    Long vectors are assembled on CPUs by a function without a derivative in forward mode.
+    """
+    if many is not None:
+        monkeypatch.setattr(assembly, "MANY_NUMBERS", many)
     rng = np.random.default_rng(0)
     design = rng.normal(size=(40, 2, 5))
     data = design, design @ rng.normal(size=5) + rng.normal(size=(40, 2)), np.array([0.5, 2.0])
