@@ -295,7 +295,7 @@ def remarks(rows: list[Row]) -> list[str]:
     found = [
         f"Losses above the mode's: the posterior's own mean {_shown(own)}, by importance sampling;"
         f" one worker {_shown(_pick(rows, 'loss', 'none', 1))}; {MOST} workers {losses}.",
-        "Most of this is gradient noise, which no way of using workers removes at this step size.",
+        "Most of this is gradient noise, which remedies against staleness leave as it is.",
         "Independent chains start in the posterior's approximation, so that their first draws are"
         f" already independent: {MOST} of them gain more than {MOST} times. Each would need a"
         " warm-up of its own.",
