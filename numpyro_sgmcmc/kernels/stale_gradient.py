@@ -79,7 +79,8 @@ class StaleGradient(AbstractKernel):
             `Plain()`, `FixedPoint()` or `SVRG()`, and its preconditioner is constant.
         delay: the age of gradients in transitions: an integer, `UniformDelay(largest)`,
             `GeometricDelay(average, largest)`, or a function that maps the transition count (0, 1,
-            ...; the warm-up counts), a scalar integer array, to an integer.
+            ...; the warm-up counts), a scalar integer array, to an integer. The remedies and the
+            verdict take the frequencies of its ages from the first 4,096 transitions.
         max_staleness: the largest age m; a chain keeps its last m + 1 points, d numbers each. A
             function requires it; None is the largest age of the delay.
         remedy: "friction", "curvature", or None for none.
