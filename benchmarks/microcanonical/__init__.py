@@ -1,0 +1,1 @@
+"""Microcanonical Langevin dynamics with minibatches, beside splitting SGHMC."""
