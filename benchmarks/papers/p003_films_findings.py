@@ -9,7 +9,7 @@ from benchmarks.papers.p003_films_table import SMALL, cost, last
 
 HALF = 0.6
 """What counts as "about half" of the time."""
-LITTLE = 0.5
+LITTLE = 0.25
 """Share of SGLD's squared bias that extrapolation may leave."""
 Value = tuple[float, float]
 
