@@ -1,6 +1,7 @@
 """Measurements of gradient noise, in a preconditioner's coordinates."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -23,6 +24,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     NOISE_BATCH,
     NOISE_DRAWS,
     NOISY_DIRECTIONS,
+    WALKERS,
     WIDE_NOISE_DRAWS,
     WIDE_NOISE_NUMBERS,
 )
@@ -37,12 +39,15 @@ class Noise(NamedTuple):
         residual: largest eigenvalue of what the correction leaves of V, or takes out beyond it; 0
             if that is nothing.
         typical: the median of its variances.
+        error: relative standard errors of the correction's variances, in its own form; None if they
+            are not known.
     """
 
     largest: jax.Array
     correction: AbstractCorrection
     residual: jax.Array
     typical: jax.Array
+    error: Any = None
 
 
 def silence(like: jax.Array, dimension: int) -> Noise:
@@ -111,29 +116,48 @@ def gradient_noise(
         return (draws - draws.mean(0)) / jnp.sqrt(len(points) * (each - 1.0))
 
     inputs = (points, random.split(key, len(points)))
-    if is_dense:
-
-        def add(total: jax.Array, one: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, None]:
-            draws = centred(one)
-            return total + draws.T @ draws, None
-
-        covariance, _ = jax.lax.scan(add, jnp.zeros((dimension, dimension), points.dtype), inputs)
-        variances, axes = jnp.linalg.eigh(covariance)
-        variances = jnp.maximum(variances, 0.0)
-        zero = jnp.zeros((), points.dtype)
-        typical = jnp.median(variances)
-        return Noise(variances[-1], DenseCorrection(variances, axes), zero, typical)
-    return wide_noise(jax.lax.map(centred, inputs).reshape(-1, dimension), linear)
+    found = jax.lax.map(centred, inputs)
+    draws = found.reshape(-1, dimension)
+    if not is_dense:
+        return wide_noise(draws, linear, len(points))
+    variances, axes = jnp.linalg.eigh(draws.T @ draws)
+    variances = jnp.maximum(variances, 0.0)
+    zero = jnp.zeros((), points.dtype)
+    correction = DenseCorrection(variances, axes)
+    error = replace(correction, variances=relative_error(draws @ axes, len(points)))
+    return Noise(variances[-1], correction, zero, jnp.median(variances), error)
 
 
-def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
+def relative_error(draws: jax.Array, points: int) -> jax.Array:
+    """Return relative standard errors of the sums of squares of columns, (n, k) to (k,).
+
+    The draws are those at one position after the other, and every eighth position is of the same
+    walker. Walkers are independent of each other and their positions are not, so that the spread of
+    the walkers' means counts, if it is larger than what independent positions would give. A
+    Gaussian sample has the error sqrt(2 / n) at the least.
+    """
+    squares = jnp.sum(draws.reshape(points, -1, draws.shape[1]) ** 2, axis=1)
+    mean = squares.mean(0)
+    found = jnp.full_like(mean, (2 / len(draws)) ** 0.5)
+    groups = [squares] if points > 1 else []
+    if points % WALKERS == 0:
+        groups.append(squares.reshape(-1, WALKERS, draws.shape[1]).mean(0))
+    for each in groups:
+        error = jnp.std(each, axis=0, ddof=1) / len(each) ** 0.5
+        found = jnp.maximum(found, error / jnp.where(mean > 0, mean, 1.0))
+    return found
+
+
+def wide_noise(draws: jax.Array, linear: AbstractLinearMap, points: int | None = None) -> Noise:
     """Return the covariance of gradients, (n, d), whose matrix is too large to be formed.
 
     Args:
         draws: centred and scaled, so that V = draws' draws.
         linear: the preconditioner in whose coordinates the gradients are.
+        points: number of positions, whose draws follow each other; None if errors are not needed.
     """
     correction: AbstractCorrection
+    error: AbstractCorrection | None = None
     if isinstance(linear, Coupled):
         subspace = linear.subspace
         within = jax.vmap(subspace.coordinates)(draws)
@@ -143,17 +167,22 @@ def wide_noise(draws: jax.Array, linear: AbstractLinearMap) -> Noise:
         outside = jnp.where(exists, jnp.sum(rest**2, axis=0) / jnp.where(exists, share, 1.0), 0.0)
         variances, axes = jnp.linalg.eigh(within.T @ within)
         correction = CoupledCorrection(outside, subspace, jnp.maximum(variances, 0.0), axes)
+        if points is not None:
+            inside = relative_error(within @ axes, points)
+            error = replace(correction, outside=relative_error(rest, points), inside=inside)
     else:
         rest = draws
         outside = jnp.sum(draws**2, axis=0)
         exists = jnp.ones_like(outside, bool)
         correction = DiagonalCorrection(outside)
+        if points is not None:
+            error = DiagonalCorrection(relative_error(draws, points))
     excess, share = noisiest(rest / jnp.where(outside > 0, jnp.sqrt(outside), jnp.inf))
     along = share @ outside
     largest = jnp.maximum(correction.largest, (1 + excess) * along)
     # A shared parameter has nothing outside of the directions.
     typical = jnp.nanmedian(jnp.where(exists, outside, jnp.nan))
-    return Noise(largest, correction, excess * along, typical)
+    return Noise(largest, correction, excess * along, typical, error)
 
 
 def noisiest(draws: jax.Array) -> tuple[jax.Array, jax.Array]:

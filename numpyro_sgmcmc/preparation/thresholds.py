@@ -8,9 +8,17 @@ TOLERANCE = 0.1
 """Relative error of a variance that the chosen step size may cause, half of it by gradient noise:
 5 % of a standard deviation."""
 
-CORRECTED_SHARE = 0.3
-"""Largest share of the increment's variance that gradient noise may have under a noise correction,
-to which its effects are linear; less where noise differs over the posterior."""
+CORRECTED_SHARE = 0.6
+"""Largest share of the increment's variance that gradient noise may have under a noise correction;
+less where noise is not known well or differs over the posterior."""
+
+EVEN_SHARE = 0.3
+"""Share that noise may have however much it differs over a Gaussian posterior."""
+
+UNEVENNESS = 0.15
+"""Largest product of a greater share and the relative standard deviation of the noise's variance
+over the posterior. Where the variance is V (1 + a (z^2 - 1)) the fourth moment of a unit Gaussian
+is 3 (1 - s a) / (1 - 3 s a), and 3.9 at this product."""
 
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""

@@ -24,7 +24,7 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
-from numpyro_sgmcmc.preparation.slowing import slowed
+from numpyro_sgmcmc.preparation.slowing import allowed, slowed, slowest
 from numpyro_sgmcmc.preparation.spectrum import ForPredictions, predicting
 from numpyro_sgmcmc.preparation.target import Target
 from numpyro_sgmcmc.preparation.thresholds import (
@@ -101,13 +101,13 @@ def choose_numbers(
     elif kind is not None:
         inputs = gradient, preconditioner, anchor, points, noise.correction
         most = jnp.maximum(quiet, correctable_share(target, key_uneven, *inputs))
-    slowest = curvature.mean if smallest_curvature is None else smallest_curvature
+    softest = curvature.mean if smallest_curvature is None else smallest_curvature
     can_slow = _can_slow(options, preconditioner, limits.share)
-    chosen = choose(limits, noise, most, caution, slowest, can_slow)
+    chosen = choose(limits, noise, most, caution, softest, can_slow)
     scheme = None
     if may_use_epochs(options, gradient, target.structure):
         (plate,) = target.structure.plates.values()
-        ends = slowest, curvature.largest
+        ends = softest, curvature.largest
         inputs = plate, limits, noise, chosen, temperature, quiet, caution, ends, can_slow
         epochs = in_epochs(*inputs)
         if epochs is not None:
@@ -115,7 +115,7 @@ def choose_numbers(
     for_predictions = None
     if is_elusive:
         linear, smooth = unextended
-        given = gradients, linear, anchor, points, smooth, caution, slowest
+        given = gradients, linear, anchor, points, smooth, caution, softest
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
         for_predictions = _for_predictions(target, key_spectrum, options, chosen, cost, given)
     if for_predictions is not None:
@@ -125,9 +125,15 @@ def choose_numbers(
         asked = options.noise_correction
         kind, added = asked if isinstance(asked, str) else None, 0
     known, loudest = noise.correction, noise.largest
-    if can_slow and float(chosen.largest_noise) < 1:
+    if can_slow and for_predictions is None:
         loudest = chosen.largest_noise * noise.largest
-        preconditioner, known = slowed(preconditioner, noise.correction, loudest)
+        unit_share = chosen.share / loudest if kind is not None else 0.0
+        most = allowed(noise, loudest, unit_share)
+        slower = slowest(known, most) / chosen.largest_noise
+        if float(slower * chosen.largest_noise) < 1:
+            preconditioner, known = slowed(preconditioner, known, most)
+            relaxation = chosen.relaxation_steps / jnp.minimum(slower, 1.0)
+            chosen = chosen._replace(relaxation_steps=relaxation)
     noise = noise._replace(largest=loudest, correction=known)
     adaptation = Adaptation(
         gradient=gradient,

@@ -8,8 +8,9 @@ import pytest
 from numpyro_sgmcmc import Dense, Diagonal
 from numpyro_sgmcmc.correction import CoupledCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.preconditioner import Coupled
-from numpyro_sgmcmc.preparation.noise import wide_noise
-from numpyro_sgmcmc.preparation.slowing import slowed
+from numpyro_sgmcmc.preparation.noise import Noise, relative_error, wide_noise
+from numpyro_sgmcmc.preparation.slowing import allowed, slowed, slowest
+from numpyro_sgmcmc.preparation.thresholds import TOLERANCE, WALKERS
 from numpyro_sgmcmc.subspace import Group, Subspace
 
 KEYS = jax.random.split(jax.random.key(0), 8)
@@ -40,6 +41,10 @@ def coupled(variances):
     return linear, CoupledCorrection(outside, SUBSPACE, variances[:3], axes)
 
 
+def at_most(noise, error=None, unit_share=0.0):
+    return allowed(Noise(*[None] * 4)._replace(correction=noise, error=error), LARGEST, unit_share)
+
+
 def covariance(noise):
     """V, from its variances along sums of coordinates."""
     basis = np.eye(8)
@@ -54,12 +59,12 @@ def covariance(noise):
 def test_only_noisy_directions_are_slowed_down(kind):
     quiet = jnp.array([0.1, 0.3, 0.4, 0.2, 0.1, 0.2, 0.3, 0.45])
     linear, noise = kind(quiet)
-    slower, left = slowed(linear, noise, LARGEST)
+    slower, left = slowed(linear, noise, at_most(noise))
     s, t = matrix(linear.apply), matrix(slower.apply)
     np.testing.assert_allclose(s @ s.T, t @ t.T, rtol=1e-4, atol=1e-4)
     loud = quiet.at[0].set(50.0)
     linear, noise = kind(loud)
-    slower, left = slowed(linear, noise, LARGEST)
+    slower, left = slowed(linear, noise, at_most(noise))
     s, t = matrix(linear.apply), matrix(slower.apply)
     assert float(left.largest) == pytest.approx(0.5)
     # One direction is slower by the root of 100, and the others are as they were.
@@ -69,6 +74,52 @@ def test_only_noisy_directions_are_slowed_down(kind):
     change = np.linalg.solve(s, t)
     expected = change.T @ covariance(noise) @ change
     np.testing.assert_allclose(expected, covariance(left), atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", [dense, diagonal, coupled])
+def test_a_share_taken_out_is_bounded_by_what_is_known_of_the_noise(kind):
+    """The share 0.5 with a relative error of 0.4 leaves 0.2 of the variance: four times the bound.
+
+    The share of noise 0.5 is 0.5, and that of noise 0.45 is below what its error of 0.1 allows.
+    """
+    loud = jnp.array([50.0, 0.3, 0.4, 0.2, 0.1, 0.2, 0.3, 0.45])
+    linear, noise = kind(loud)
+    errors = jnp.full(8, 0.1).at[0].set(0.4)
+    _, error = kind(errors)
+    most = at_most(noise, error, unit_share=1.0)
+    slower, left = slowed(linear, noise, most)
+    expected = TOLERANCE / 2 / 0.4
+    s, t = matrix(linear.apply), matrix(slower.apply)
+    ratios = np.sort(np.linalg.svd(np.linalg.solve(s, t))[1])
+    np.testing.assert_allclose(ratios, [np.sqrt(expected / 50)] + [1.0] * 7, rtol=1e-3)
+    assert float(slowest(noise, most)) == pytest.approx(expected / 50, rel=1e-5)
+    assert float(left.largest) < 0.5
+    # Noise that is left in needs no such bound.
+    assert float(slowest(noise, at_most(noise, error))) == pytest.approx(0.5 / 50, rel=1e-5)
+
+
+def squares(key, correlated):
+    """Return draws (n, 400) at 128 positions, 16 each, of variance 1 on average.
+
+    If correlated, one walker of 8 has the variance 5.8 at all of its positions and the others 0.31,
+    so that the mean over walkers has a relative standard error of 0.69.
+    """
+    scale = jnp.where(jnp.arange(128) % WALKERS == 0, 5.8, 2.2 / 7) if correlated else jnp.ones(128)
+    draws = jax.random.normal(key, (128, 16, 400)) * jnp.sqrt(scale)[:, None, None]
+    return draws.reshape(-1, 400)
+
+
+def test_the_error_of_a_variance_counts_walkers():
+    """Of 400 columns the median is compared; its own error is below 3 % (7 degrees of freedom).
+
+    The largest of two estimates and their bound is taken, whose median is 1 to 1.3 times the bound.
+    """
+    found = np.asarray(relative_error(squares(KEYS[6], False), 128))
+    smallest = np.sqrt(2 / 2048)
+    assert found.min() >= smallest * (1 - 1e-6)
+    assert smallest <= np.median(found) <= 1.3 * smallest
+    found = np.asarray(relative_error(squares(KEYS[7], True), 128))
+    assert np.median(found) == pytest.approx((5.8 - 2.2 / 7) / 8, rel=0.1)
 
 
 @pytest.mark.long
