@@ -1,6 +1,7 @@
 """Conversion of a NumPyro model to a stochastic potential on a flat unconstrained position."""
 
 from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
+from numpyro_sgmcmc.model.centring import Centred, centred_sites
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
 from numpyro_sgmcmc.model.fingerprint import (
     Fingerprint,
@@ -14,9 +15,11 @@ from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.model.whole_data import over_whole_data
 
 __all__ = [
+    "Centred",
     "Fingerprint",
     "Structure",
     "are_alike",
+    "centred_sites",
     "edited_in_place",
     "fingerprint",
     "glimpse",

@@ -104,6 +104,8 @@ class Evidence(NamedTuple):
         has_correction: whether the noise correction is in use.
         has_latents: whether a chain keeps latents of rows.
         can_be_tuned: whether the warm-up can choose the step size.
+        centred: (site, scale) of effects that are better written non-centred; None if there are
+            none.
         dimension: of the position.
         temperature: T.
         is_extrapolated: whether estimates are extrapolated.
@@ -143,6 +145,7 @@ class Evidence(NamedTuple):
     suits_predictions: bool = False
     has_latents: bool = False
     can_be_tuned: bool = True
+    centred: tuple[str, str] | None = None
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:

@@ -12,6 +12,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
 from numpyro_sgmcmc.verdict.budget import rows_worth_granting
+from numpyro_sgmcmc.verdict.centring import badly_centred
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
@@ -125,6 +126,10 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
             findings = findings_of(judged, key_again, sites)
             evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
             outcome, causes = assessed(evidence)
+    if outcome is not Outcome.CALIBRATED and all(
+        np.isfinite(w.draws).all() for w in judged.walkers
+    ):
+        evidence = evidence._replace(centred=badly_centred(run))
     kinetic, error = kinetic_temperature(run.statistics)
     predicted = findings.predicted
     return Diagnosis(

@@ -36,6 +36,7 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         advice += other_methods(evidence.passes)
     else:
         advice = _no_draws(evidence) if causes == [Cause.IMPRECISE] else ""
+    advice += _non_centred(evidence)
     if evidence.suits_predictions:
         advice += (
             " The warm-up chose settings for predictions; with a larger `max_num_steps` it chooses"
@@ -72,6 +73,17 @@ def _predictions(evidence: Evidence) -> str:
     if found.mix:
         return f" Predictions do mix, {numbers}: use them, and no single parameter."
     return f" Predictions do not mix either: {numbers}."
+
+
+def _non_centred(evidence: Evidence) -> str:
+    if evidence.centred is None:
+        return ""
+    site, scale = evidence.centred
+    return (
+        f" The data hardly determine {site!r}, whose curvature varies with {scale!r}: write the"
+        " site non-centred, `numpyro.handlers.reparam(model, config={"
+        f"{site!r}: numpyro.infer.reparam.LocScaleReparam(0)}})`."
+    )
 
 
 def _no_draws(evidence: Evidence) -> str:

@@ -130,3 +130,12 @@ LONGEST_EPOCH = 1_024
 LEAST_VISITS = 0.5
 """Share of the draws on the side of another mode, relative to its probability, from which on it
 counts as visited. Laplace approximations of the probability may be wrong by some 10 %."""
+
+WIDE_LOG_SCALE = 0.4
+"""Standard deviation of the logarithm of a hierarchy's scale from which on its effects had better
+be non-centred: their curvature then varies by a factor of 5 within one standard deviation to either
+side."""
+
+LEAST_DETERMINED = 0.5
+"""Standard deviation of an effect, in units of the scale, from which on the data hardly determine
+it: at 0.5 a quarter of what is known of it comes from its prior, at 0.87 three quarters."""

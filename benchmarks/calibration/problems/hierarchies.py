@@ -59,6 +59,13 @@ ONE_LEVEL = {
     "aircraft_centred": _aircraft("centred", models.centred),
     "aircraft_non_centred": _aircraft("non-centred", models.non_centred),
     "eight_schools": problem("eight schools, centred, N = 8, d = 10", "eight_schools", 8),
+    "eight_schools_non_centred": Problem(
+        "eight schools, non-centred, N = 8, d = 10",
+        data.eight_schools,
+        models.eight_schools_non_centred,
+        8,
+        "eight_schools",
+    ),
 }
 
 MORE_LEVELS = {

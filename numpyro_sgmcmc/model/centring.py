@@ -1,0 +1,59 @@
+"""Sites of effects that are centred: the scale of their prior depends on a latent site."""
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+from numpyro import handlers
+from numpyro.distributions import constraints
+
+from numpyro_sgmcmc.model.arguments import as_jax_arrays
+from numpyro_sgmcmc.model.dependence import sources_of
+from numpyro_sgmcmc.model.structure import Structure
+
+WRAPPERS = (dist.Independent, dist.ExpandedDistribution, dist.MaskedDistribution)
+
+
+class Centred(NamedTuple):
+    """A site of effects, and the latent sites that its scale depends on."""
+
+    site: str
+    scales: tuple[str, ...]
+
+
+def centred_sites(
+    structure: Structure, values: dict[str, jax.Array], args: tuple, kwargs: dict
+) -> list[Centred]:
+    """Return the sites of several real effects whose prior's scale depends on a latent site.
+
+    `numpyro.infer.reparam.LocScaleReparam` can write such a site non-centred.
+
+    Args:
+        structure: of the model.
+        values: constrained values of one draw by latent site.
+        args: the model's positional arguments.
+        kwargs: its keyword arguments.
+    """
+    args, kwargs = as_jax_arrays(args, kwargs)
+    key = jax.random.key(0) if structure.needs_key else None
+    model = structure.without_discrete(structure.with_minibatch(structure.placeholder(), key))
+    given = {name: values[name] for name in structure.prototype}
+
+    def scales_of(given: dict[str, jax.Array]) -> dict[str, Any]:
+        trace = handlers.trace(handlers.substitute(model, data=given)).get_trace(*args, **kwargs)
+        found = {name: _scale(trace[name]) for name in given}
+        return {name: scale for name, scale in found.items() if scale is not None}
+
+    sources = sources_of(scales_of, given)
+    return [Centred(name, tuple(sorted(found))) for name, found in sources.items() if found]
+
+
+def _scale(site: dict[str, Any]) -> Any:
+    """Return the scale of a site's prior, None if there is none or a single effect."""
+    prior: Any = site["fn"]
+    while isinstance(prior, WRAPPERS):
+        prior = prior.base_dist
+    is_real = prior.support is constraints.real
+    has_both = {"loc", "scale"} <= set(prior.arg_constraints)
+    return prior.scale if is_real and has_both and np.size(site["value"]) > 1 else None
