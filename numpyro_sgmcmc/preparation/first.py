@@ -61,7 +61,12 @@ class _FirstStates:
     ) -> tuple[SGMCMCState, jax.Array]:
         """Return the states, and whether their positions are finite starts."""
         fn = partial(_first_state, view, self.options, prepared, tag)
-        return fn(key, init_params) if self.is_single else jax.vmap(fn)(key, init_params)
+        if self.is_single:
+            return fn(key, init_params, None)
+        places = None
+        if prepared.walkers is not None:
+            places = _places(key, len(prepared.walkers.positions))
+        return jax.vmap(fn)(key, init_params, places)
 
 
 def _first_state(
@@ -71,6 +76,7 @@ def _first_state(
     tag: DataTag,
     key: jax.Array,
     init_params: dict[str, Any] | None,
+    place: jax.Array | None,
 ) -> tuple[SGMCMCState, jax.Array]:
     own_key, key_start, key_aux, key_batch, key_check = random.split(key, 5)
     structure, tuned = view.structure, prepared.tuned
@@ -78,7 +84,7 @@ def _first_state(
         position, finite = _start(view, options, prepared, key_start, key_check, init_params)
         gradient = tuned.gradient.init(view, position, prepared.anchor)
     else:
-        position, gradient = _walker(view, prepared, key_start, init_params)
+        position, gradient = _walker(view, prepared, key_start, init_params, place)
         finite = jnp.ones((), bool)  # The preparation has checked it.
     dynamics = options.dynamics.with_friction(tuned.friction)
     aux = dynamics.init(key_aux, position, options.temperature)
@@ -133,11 +139,27 @@ def _start(
     return jnp.where(inside, position, approximation.centre), finite
 
 
+def _places(keys: jax.Array, walkers: int) -> jax.Array:
+    """Return the walkers of chains that start together: different ones, as far as there are enough.
+
+    Chains that start at the same latents of rows seem to agree before they do.
+    """
+    first = uniform_rows(random.fold_in(keys[0], jnp.ones((), jnp.uint32)), (), walkers)
+    return (first + jnp.arange(len(keys))) % walkers
+
+
 def _walker(
-    view: View, prepared: Prepared, key: jax.Array, init_params: dict[str, Any] | None
+    view: View,
+    prepared: Prepared,
+    key: jax.Array,
+    init_params: dict[str, Any] | None,
+    place: jax.Array | None,
 ) -> tuple[jax.Array, Any]:
-    """Return a chain's first position, and the latents of rows of one of the settled walkers."""
-    which = uniform_rows(key, (), len(prepared.walkers.positions))
+    """Return a chain's first position, and the latents of rows of one of the settled walkers.
+
+    A chain that starts alone does not know of others, and takes one at random.
+    """
+    which = uniform_rows(key, (), len(prepared.walkers.positions)) if place is None else place
     position, gradient = jax.tree.map(lambda leaf: leaf[which], prepared.walkers)
     if init_params is not None:
         position = flatten_params(view.structure, init_params, "init_params")
