@@ -44,15 +44,13 @@ class Block(NamedTuple):
     """Estimates for consecutive transitions, taken at one position.
 
     Attributes:
-        energies: estimates of U, (b,).
-        gradients: of its gradient, (b, d).
+        values: estimates of the gradient of U, and after each of them that of U, (b, d + 1).
         then: the position, (d,).
         numbers: the age of the first estimate at its transition, and the number of transitions, at
             most b, (2,). Ages grow by 1 from one transition to the next.
     """
 
-    energies: Any
-    gradients: Any
+    values: Any
     then: Any
     numbers: Any
 
@@ -254,7 +252,7 @@ def _advanced(
         if isinstance(tuned.remedy, FrictionRemedy):
             dynamics = tuned.remedy.at_age(age).damped(stepper.transition.dynamics)
             damped = replace(stepper, transition=replace(stepper.transition, dynamics=dynamics))
-        estimate = Estimate(block.energies[j], block.gradients[j])
+        estimate = Estimate(block.values[j, -1], block.values[j, :-1])
         walker = chain.walker._replace(gradient=Delivery(estimate, block.then))
         if first is None:
             chance = _drawn(program, args, kwargs, chain)

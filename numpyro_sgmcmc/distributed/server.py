@@ -141,7 +141,7 @@ def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
 def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
     request, answer = ready.request, ready.answer
     numbers = np.array([ready.ages.start, request.count], np.int32)
-    block = Block(answer.energies, answer.gradients, request.position, numbers)
+    block = Block(answer.values, request.position, numbers)
     found = work.program.advance(server.chain, prepared(work, server).drawn, block)
     ledger = server.ledger.used()
     server = server._replace(ledger=ledger, chain=found.chain, drawn=None)

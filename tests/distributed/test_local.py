@@ -202,7 +202,7 @@ def test_workers_that_never_come_end_the_run():
 class NanPool(LocalPool):
     def events(self, worker, request, answer):
         if request.step == 5:
-            answer = answer._replace(gradients=np.full_like(answer.gradients, np.nan))
+            answer = answer._replace(values=np.full_like(answer.values, np.nan))
         return super().events(worker, request, answer)
 
 

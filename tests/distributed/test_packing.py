@@ -47,7 +47,7 @@ def test_messages_are_the_same_on_the_other_side(dimension, dtype):
     """Small ones travel as bytes, large ones as they are."""
     point, keys = np.arange(dimension).astype(dtype), np.arange(2, dtype=np.uint32)[None]
     request = Request(1, 20, 1, 3, point, keys, [np.arange(4), np.array(True), np.zeros((2, 0))])
-    answer = Answer(1, 20, 3, np.float32([0.5]), point[None], 0.25)
+    answer = Answer(1, 20, 3, point[None], 0.25)
     for message in (request, answer):
         sent = packed(message)
         assert isinstance(sent, bytes) == (dimension == 3)
