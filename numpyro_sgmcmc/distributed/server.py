@@ -33,6 +33,18 @@ class Work(NamedTuple):
     size: int
 
 
+class Chance(NamedTuple):
+    """What is random in some consecutive transitions.
+
+    Attributes:
+        first: number of the first of them.
+        packed: for `ChainProgram`; None if nothing is drawn ahead.
+    """
+
+    first: int
+    packed: Packed | None
+
+
 class Server(NamedTuple):
     """A server between two messages.
 
@@ -43,7 +55,7 @@ class Server(NamedTuple):
         query: the position at which the next gradient is needed, (d,).
         version: how often its gradient estimator has been renewed.
         ahead: keys of transitions to come.
-        drawn: what is random in its next transition; None if it has not been computed.
+        chance: what is random in transitions to come; None if it has not been computed.
     """
 
     number: int
@@ -52,7 +64,7 @@ class Server(NamedTuple):
     query: np.ndarray
     version: int
     ahead: Ahead
-    drawn: Packed | None = None
+    chance: Chance | None = None
 
 
 class Result(NamedTuple):
@@ -124,9 +136,12 @@ def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
 
 def prepared(work: Work, server: Server) -> Server:
     """Return a server with what is random in its next transition."""
-    if server.drawn is not None or is_over(work, server):
+    taken, chance = server.ledger.taken, server.chance
+    if chance is not None and taken < chance.first + work.program.together:
         return server
-    return server._replace(drawn=work.program.drawn(server.chain))
+    if is_over(work, server):
+        return server
+    return server._replace(chance=Chance(taken, work.program.drawn(server.chain)))
 
 
 def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
@@ -139,12 +154,14 @@ def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
 
 
 def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
-    request, answer = ready.request, ready.answer
-    numbers = np.array([ready.ages.start, request.count], np.int32)
+    request, answer, server = ready.request, ready.answer, prepared(work, server)
+    assert server.chance is not None
+    place = request.step - server.chance.first
+    numbers = np.array([ready.ages.start, request.count, place], np.int32)
     block = Block(answer.values, request.position, numbers)
-    found = work.program.advance(server.chain, prepared(work, server).drawn, block)
+    found = work.program.advance(server.chain, server.chance.packed, block)
     ledger = server.ledger.used()
-    server = server._replace(ledger=ledger, chain=found.chain, drawn=None)
+    server = server._replace(ledger=ledger, chain=found.chain)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
     mark = work.calendar.mark_at(ledger.taken)
