@@ -1,5 +1,6 @@
 """A server: a chain, its account of requests, and the keys of the transitions to come."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -86,11 +87,25 @@ class Result(NamedTuple):
     mark: int | None
     state: Any
 
-    def draws(self) -> dict[str, Any] | None:
-        """Return the draws by field, (draw, ...), on the host; None if no draw was made."""
-        if self.made.stop <= self.made.start:
-            return None
-        return jax.tree.map(lambda x: x[self.made], self.packing.on_host(self.buffers))
+    @property
+    def count(self) -> int:
+        """Number of draws."""
+        return max(0, self.made.stop - self.made.start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves(self.buffers))
+
+
+def draws_of(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the draws of results by field, (draw, ...), on the host."""
+    held = results[0].packing.on_host([one.buffers for one in results])
+    size = len(jax.tree.leaves(held)[0][0])
+    made = np.zeros((len(results), size), bool)
+    for row, one in zip(made, results, strict=True):
+        row[one.made] = True
+    return jax.tree.map(lambda x: x[made], held)
 
 
 def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Server:

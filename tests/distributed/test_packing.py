@@ -35,8 +35,9 @@ def test_there_and_back():
         if jax.dtypes.issubdtype(one.dtype, jax.dtypes.prng_key):
             one, other = jax.random.key_data(one), jax.random.key_data(other)
         assert np.array_equal(one, other)
-    held = packing.on_host(there)
-    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(held))
+    both = packing.on_host([there, there])
+    assert all(isinstance(leaf, np.ndarray) for leaf in jax.tree.leaves(both))
+    held = jax.tree.map(lambda x: x[1], both)
     assert np.array_equal(held["matrix"], tree()["matrix"]) and held["count"] == -7
     assert np.array_equal(held["key"], jax.random.key_data(tree()["key"]))
 
