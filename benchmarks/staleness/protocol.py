@@ -18,6 +18,7 @@ TRANSITIONS = 20_000
 EARLY = 100
 """Transitions at the beginning that are left out, when workers have begun together."""
 NOTHING = np.zeros((1, 1), np.float32)
+VALUES = np.zeros((1, 2), np.float32)
 
 
 class Seen(NamedTuple):
@@ -44,7 +45,7 @@ def seen(workers: int, varying: float) -> Seen:
             ledger = ledger.sent(request)
             heappush(flying, (now + times[request.step], request.step, request))
         now, step, request = heappop(flying)
-        ledger, reason = ledger.received(request, Answer(0, step, 0, NOTHING[0], NOTHING, 0.0))
+        ledger, reason = ledger.received(request, Answer(0, step, 0, VALUES, 0.0))
         assert reason is None
         while (ready := ledger.ready()) is not None:
             ages += ready.ages

@@ -23,6 +23,11 @@ from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Walker
 from numpyro_sgmcmc.types import Minibatch
 
+TOGETHER = 256
+"""Transitions whose random numbers are drawn together, at most."""
+NUMBERS = 65_536
+"""Random numbers that are drawn together, about."""
+
 
 class Chain(NamedTuple):
     """A chain within an iteration.
@@ -44,15 +49,14 @@ class Block(NamedTuple):
     """Estimates for consecutive transitions, taken at one position.
 
     Attributes:
-        energies: estimates of U, (b,).
-        gradients: of its gradient, (b, d).
+        values: estimates of the gradient of U, and after each of them that of U, (b, d + 1).
         then: the position, (d,).
-        numbers: the age of the first estimate at its transition, and the number of transitions, at
-            most b, (2,). Ages grow by 1 from one transition to the next.
+        numbers: the age of the first estimate at its transition, the number of transitions, at
+            most b, and the place of what was drawn for the first of them, (3,). Ages grow by 1 from
+            one transition to the next.
     """
 
-    energies: Any
-    gradients: Any
+    values: Any
     then: Any
     numbers: Any
 
@@ -79,8 +83,8 @@ class ChainProgram:
 
     A transition is that of the kernel (`kernels/transitions.py`) with another gradient estimator.
     The friction that compensates an old gradient is that of its own age. Between two calls a chain
-    is a few vectors. What is random in a single transition is computed by a program of its own,
-    while a worker computes the gradient.
+    is a few vectors. What is random in single transitions is computed by a program of its own, for
+    many of them together, while a worker computes a gradient.
 
     Attributes:
         options: the kernel's options.
@@ -112,12 +116,18 @@ class ChainProgram:
         """Return the position at which the next gradient is needed, (d,)."""
         return self._query(self._arrays, chain)
 
+    @cached_property
+    def together(self) -> int:
+        """Number of transitions whose random numbers are drawn together."""
+        dimension = self.structure.ravel(self.like.z).size
+        return min(TOGETHER, max(1, NUMBERS // dimension))
+
     def drawn(self, chain: Packed) -> Packed | None:
-        """Return what is random in the next transition; None if blocks may be longer than one."""
+        """Return what is random in the next transitions; None if blocks may be longer than one."""
         return self._drawn(self._arrays, chain) if self.size == 1 else None
 
     def advance(self, chain: Packed, drawn: Packed | None, block: Block) -> Moved:
-        """Return the chain after the transitions of a block, the first with what was drawn."""
+        """Return the chain after the transitions of a block, a single one with what was drawn."""
         return self._advance(self._arrays, chain, drawn, block)
 
     def renewed(self, chain: Packed) -> Packed:
@@ -163,11 +173,7 @@ class ChainProgram:
 
     @cached_property
     def _drawn(self) -> Callable:
-        def drawn(args: tuple, kwargs: dict, packed: Packed) -> Packed:
-            found = _drawn(self, args, kwargs, self.packing.unpacked(packed))
-            return self.packing_of_drawn.packed(found)
-
-        return jax.jit(self._with_arguments(drawn))
+        return jax.jit(self._with_arguments(partial(_drawn_together, self)))
 
     @cached_property
     def _advance(self) -> Callable:
@@ -223,6 +229,21 @@ def _drawn(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> Dr
     return found._replace(minibatch=Minibatch({}))
 
 
+def _drawn_together(program: ChainProgram, args: tuple, kwargs: dict, packed: Packed) -> Packed:
+    """Return what is random in the next transitions, each array with an axis for them."""
+    first = program.packing.unpacked(packed)
+
+    def body(chain: Chain, _: None) -> tuple[Chain, Packed]:
+        found = _drawn(program, args, kwargs, chain)
+        state = chain.state._replace(rng_key=found.key, minibatch=found.scheme)
+        # Transitions are counted on as if the iteration had no end.
+        return chain._replace(state=state, done=chain.done + 1), program.packing_of_drawn.packed(
+            found
+        )
+
+    return jax.lax.scan(body, first, length=program.together)[1]
+
+
 def _queried(program: ChainProgram, args: tuple, kwargs: dict, chain: Chain) -> jax.Array:
     stepper = program.stepper(args, kwargs, chain.state.tuned)
     before, _ = _iteration(program.options, chain.state)
@@ -254,12 +275,13 @@ def _advanced(
         if isinstance(tuned.remedy, FrictionRemedy):
             dynamics = tuned.remedy.at_age(age).damped(stepper.transition.dynamics)
             damped = replace(stepper, transition=replace(stepper.transition, dynamics=dynamics))
-        estimate = Estimate(block.energies[j], block.gradients[j])
+        estimate = Estimate(block.values[j, -1], block.values[j, :-1])
         walker = chain.walker._replace(gradient=Delivery(estimate, block.then))
         if first is None:
             chance = _drawn(program, args, kwargs, chain)
         else:
-            chance = program.packing_of_drawn.unpacked(first)
+            at_place = jax.tree.map(lambda x: x[block.numbers[2]], first)
+            chance = program.packing_of_drawn.unpacked(at_place)
         state, walker = moved(damped, before + chain.done, chain.state, walker, chance)
         state = state._replace(staleness=state.staleness + age.astype(state.staleness.dtype))
         chain = chain._replace(

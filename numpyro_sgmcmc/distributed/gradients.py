@@ -83,9 +83,7 @@ class GradientProgram:
         schemes = jax.tree.unflatten(self._tree, request.schemes)
         found = self._program(self._arrays, request.position, request.keys, counts, schemes, state)
         values = np.asarray(found)
-        energies, gradients = values[:, -1], values[:, :-1]
-        seconds = perf_counter() - begin
-        return Answer(request.server, request.step, version, energies, gradients, seconds)
+        return Answer(request.server, request.step, version, values, perf_counter() - begin)
 
 
 def _computed(

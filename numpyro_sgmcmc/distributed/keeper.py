@@ -6,7 +6,12 @@ from typing import Any, final
 import jax
 import numpy as np
 
-from numpyro_sgmcmc.distributed.server import Result
+from numpyro_sgmcmc.distributed.server import Result, draws_of
+
+TOGETHER = 256
+"""Results that are taken from the device together, at most."""
+BYTES = 2**24
+"""Bytes of results that are taken from the device together, about."""
 
 
 class AbstractDraws(ABC):
@@ -38,6 +43,8 @@ class AbstractDraws(ABC):
 class DrawsInMemory(AbstractDraws):
     """Keeps everything in memory.
 
+    Results are taken from the device in batches: small arrays cost a call each.
+
     Args:
         servers: number of servers.
     """
@@ -46,14 +53,18 @@ class DrawsInMemory(AbstractDraws):
         self._draws: list[list[Any]] = [[] for _ in range(servers)]
         self._ages: list[list[np.ndarray]] = [[] for _ in range(servers)]
         self._counts = [0] * servers
+        self._waiting: list[list[Result]] = [[] for _ in range(servers)]
 
     def add(self, server: int, result: Result) -> None:
         """Keep the draws and ages of a server's transitions."""
         self._ages[server].append(result.ages)
-        draws = result.draws()
-        if draws is not None:
-            self._draws[server].append(draws)
-            self._counts[server] += _length(draws)
+        if not result.count:
+            return
+        waiting = self._waiting[server]
+        waiting.append(result)
+        self._counts[server] += result.count
+        if len(waiting) >= min(TOGETHER, BYTES // result.nbytes):
+            self._settle(server)
 
     @property
     def count(self) -> int:
@@ -67,10 +78,7 @@ class DrawsInMemory(AbstractDraws):
     def draws(self) -> dict[str, Any]:
         """Return the draws by field, (chain, draw, ...), as many as every server has."""
         count = self.count
-        each = [
-            jax.tree.map(lambda *parts: np.concatenate(parts)[:count], *parts)
-            for parts in self._draws
-        ]
+        each = [jax.tree.map(lambda x: x[:count], self._whole(i)) for i in range(len(self._draws))]
         return jax.tree.map(lambda *chains: np.stack(chains), *each)
 
     def close(self, status: str, sentence: str) -> None:
@@ -79,13 +87,20 @@ class DrawsInMemory(AbstractDraws):
     def taken(self, count: int) -> dict[str, Any]:
         """Return the first draws of every server, (chain, draw, ...), and forget them."""
         chains = []
-        for server, parts in enumerate(self._draws):
-            whole = jax.tree.map(lambda *parts: np.concatenate(parts), *parts)
+        for server in range(len(self._draws)):
+            whole = self._whole(server)
             chains.append(jax.tree.map(lambda x: x[:count], whole))
             self._draws[server] = [jax.tree.map(lambda x: x[count:], whole)]
             self._counts[server] -= count
         return jax.tree.map(lambda *arrays: np.stack(arrays), *chains)
 
+    def _whole(self, server: int) -> dict[str, Any]:
+        """Return a server's draws, (draw, ...)."""
+        self._settle(server)
+        return jax.tree.map(lambda *parts: np.concatenate(parts), *self._draws[server])
 
-def _length(draws: dict[str, Any]) -> int:
-    return len(jax.tree.leaves(draws)[0])
+    def _settle(self, server: int) -> None:
+        """Take a server's results from the device."""
+        if self._waiting[server]:
+            self._draws[server].append(draws_of(self._waiting[server]))
+            self._waiting[server] = []

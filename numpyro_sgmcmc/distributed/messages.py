@@ -41,16 +41,14 @@ class Answer(NamedTuple):
         server: number of the server.
         step: number of the first transition.
         version: version of the estimator that was used.
-        energies: estimates of U, (b,).
-        gradients: estimates of its gradient, (b, d).
+        values: estimates of the gradient of U, and after each of them that of U, (b, d + 1).
         seconds: what their computation took.
     """
 
     server: int
     step: int
     version: int
-    energies: np.ndarray
-    gradients: np.ndarray
+    values: np.ndarray
     seconds: float
 
 

@@ -1,6 +1,6 @@
 """Pytrees as a few vectors, because each array of a compiled call costs about 2 µs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple, final
@@ -71,18 +71,23 @@ class Packing:
         """Return the pytree again; within a compiled program."""
         return wrapped(self.kinds, jax.tree.unflatten(self.tree, self._leaves(packed)))
 
-    def on_host(self, packed: Packed) -> Any:
-        """Return the pytree as NumPy arrays, with the data of its typed keys."""
-        return jax.tree.unflatten(self.tree, self._leaves(jax.tree.map(np.asarray, packed)))
+    def on_host(self, each: Sequence[Packed]) -> Any:
+        """Return pytrees as one of NumPy arrays with an axis for them; typed keys as their data."""
+        stacked = jax.tree.map(lambda *arrays: np.stack([np.asarray(x) for x in arrays]), *each)
+        return jax.tree.unflatten(self.tree, self._leaves(stacked))
 
     def _leaves(self, packed: Packed) -> list[Any]:
         large = iter(packed.large)
         return [
-            packed.vectors[one.dtype][one.start : one.start + prod(one.shape)].reshape(one.shape)
-            if one.is_small
-            else next(large)
+            _entries(packed.vectors[one.dtype], one) if one.is_small else next(large)
             for one in self.places
         ]
+
+
+def _entries(vector: Any, place: _Place) -> Any:
+    """Return a leaf's entries, with the axes before the last one."""
+    found = vector[..., place.start : place.start + prod(place.shape)]
+    return found.reshape(*vector.shape[:-1], *place.shape)
 
 
 def packing_of(make: Callable, *inputs: Any) -> Packing:

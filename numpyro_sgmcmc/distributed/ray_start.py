@@ -89,14 +89,13 @@ def started_ray(options: RayOptions, model: Model) -> RunningRay:
             warnings.filterwarnings("ignore", category=ResourceWarning)
             warnings.filterwarnings("ignore", category=FutureWarning)
             ray.init(**given)
-    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # a node that does not start in time is a plain `Exception`
+        place = f"at {address!r}"
+        remedy = "Check the address with `ray status`, or leave `address` out."
         if folder is not None:
             shutil.rmtree(folder, ignore_errors=True)
-        place = "on this machine" if address is None else f"at {address!r}"
-        raise RuntimeError(
-            f"Expected Ray {place}; got: {error}. Check the address with `ray status`, or leave"
-            " `address` out."
-        ) from error
+            place, remedy = "on this machine", "Run again when the machine is less busy."
+        raise RuntimeError(f"Expected Ray {place}; got: {error} {remedy}") from error
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, handler)  # Ray sets its own

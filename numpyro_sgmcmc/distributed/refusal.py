@@ -16,11 +16,8 @@ def refusal_of(answer: Answer, request: Request) -> Refusal | None:
         return "wrong request"
     if answer.version != request.version:
         return "wrong version"
-    capacity, dimension = len(request.keys), len(request.position)
-    shapes = np.shape(answer.energies), np.shape(answer.gradients)
-    if shapes != ((capacity,), (capacity, dimension)):
+    values = answer.values
+    shape = len(request.keys), len(request.position) + 1
+    if values.shape != shape or values.dtype != request.position.dtype:
         return "misshapen"
-    if answer.gradients.dtype != request.position.dtype:
-        return "misshapen"
-    used = answer.energies[: request.count], answer.gradients[: request.count]
-    return None if all(np.isfinite(x).all() for x in used) else "not finite"
+    return None if np.isfinite(values[: request.count]).all() else "not finite"

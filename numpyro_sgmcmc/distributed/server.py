@@ -1,5 +1,6 @@
 """A server: a chain, its account of requests, and the keys of the transitions to come."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -33,6 +34,18 @@ class Work(NamedTuple):
     size: int
 
 
+class Chance(NamedTuple):
+    """What is random in some consecutive transitions.
+
+    Attributes:
+        first: number of the first of them.
+        packed: for `ChainProgram`; None if nothing is drawn ahead.
+    """
+
+    first: int
+    packed: Packed | None
+
+
 class Server(NamedTuple):
     """A server between two messages.
 
@@ -43,7 +56,7 @@ class Server(NamedTuple):
         query: the position at which the next gradient is needed, (d,).
         version: how often its gradient estimator has been renewed.
         ahead: keys of transitions to come.
-        drawn: what is random in its next transition; None if it has not been computed.
+        chance: what is random in transitions to come; None if it has not been computed.
     """
 
     number: int
@@ -52,7 +65,7 @@ class Server(NamedTuple):
     query: np.ndarray
     version: int
     ahead: Ahead
-    drawn: Packed | None = None
+    chance: Chance | None = None
 
 
 class Result(NamedTuple):
@@ -74,11 +87,25 @@ class Result(NamedTuple):
     mark: int | None
     state: Any
 
-    def draws(self) -> dict[str, Any] | None:
-        """Return the draws by field, (draw, ...), on the host; None if no draw was made."""
-        if self.made.stop <= self.made.start:
-            return None
-        return jax.tree.map(lambda x: x[self.made], self.packing.on_host(self.buffers))
+    @property
+    def count(self) -> int:
+        """Number of draws."""
+        return max(0, self.made.stop - self.made.start)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the buffers."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves(self.buffers))
+
+
+def draws_of(results: Sequence[Result]) -> dict[str, Any]:
+    """Return the draws of results by field, (draw, ...), on the host."""
+    held = results[0].packing.on_host([one.buffers for one in results])
+    size = len(jax.tree.leaves(held)[0][0])
+    made = np.zeros((len(results), size), bool)
+    for row, one in zip(made, results, strict=True):
+        row[one.made] = True
+    return jax.tree.map(lambda x: x[made], held)
 
 
 def first_server(work: Work, number: int, state: Any, iterations: int = 0) -> Server:
@@ -124,9 +151,12 @@ def next_request(work: Work, server: Server) -> tuple[Server, Request] | None:
 
 def prepared(work: Work, server: Server) -> Server:
     """Return a server with what is random in its next transition."""
-    if server.drawn is not None or is_over(work, server):
+    taken, chance = server.ledger.taken, server.chance
+    if chance is not None and taken < chance.first + work.program.together:
         return server
-    return server._replace(drawn=work.program.drawn(server.chain))
+    if is_over(work, server):
+        return server
+    return server._replace(chance=Chance(taken, work.program.drawn(server.chain)))
 
 
 def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
@@ -139,12 +169,14 @@ def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
 
 
 def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
-    request, answer = ready.request, ready.answer
-    numbers = np.array([ready.ages.start, request.count], np.int32)
-    block = Block(answer.energies, answer.gradients, request.position, numbers)
-    found = work.program.advance(server.chain, prepared(work, server).drawn, block)
+    request, answer, server = ready.request, ready.answer, prepared(work, server)
+    assert server.chance is not None
+    place = request.step - server.chance.first
+    numbers = np.array([ready.ages.start, request.count, place], np.int32)
+    block = Block(answer.values, request.position, numbers)
+    found = work.program.advance(server.chain, server.chance.packed, block)
     ledger = server.ledger.used()
-    server = server._replace(ledger=ledger, chain=found.chain, drawn=None)
+    server = server._replace(ledger=ledger, chain=found.chain)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
     mark = work.calendar.mark_at(ledger.taken)

@@ -62,11 +62,11 @@ class FaultyPool(LocalPool):
         if fault == "lost":
             return [Lost(worker, request, "ended"), Joined(worker)]
         wrong = {
-            "nan": lambda: answer._replace(gradients=np.full_like(answer.gradients, np.nan)),
+            "nan": lambda: answer._replace(values=np.full_like(answer.values, np.nan)),
             "old": lambda: self.first,
-            "shape": lambda: answer._replace(gradients=answer.gradients[:, :-1]),
+            "shape": lambda: answer._replace(values=answer.values[:, :-1]),
             "version": lambda: answer._replace(version=answer.version + 1),
-            "type": lambda: answer._replace(gradients=answer.gradients.astype(np.float16)),
+            "type": lambda: answer._replace(values=answer.values.astype(np.float16)),
         }[fault]()
         return [Answered(worker, request, wrong)]
 

@@ -33,7 +33,8 @@ def _late(theta, seconds):
         time.sleep(seconds)
         return np.zeros_like(value)
 
-    return jax.pure_callback(sleep, jax.ShapeDtypeStruct((), theta.dtype), theta)
+    shape = jax.ShapeDtypeStruct((), theta.dtype)
+    return jax.pure_callback(sleep, shape, theta, vmap_method="sequential")
 
 
 @_late.defjvp

@@ -18,8 +18,8 @@ def request(step, count=1, version=0, size=1):
 
 def answer(asked, **changes):
     size = len(asked.keys)
-    energies, gradients = np.zeros(size, np.float32), np.ones((size, D), np.float32)
-    return Answer(0, asked.step, asked.version, energies, gradients, 0.1)._replace(**changes)
+    values = np.ones((size, D + 1), np.float32)
+    return Answer(0, asked.step, asked.version, values, 0.1)._replace(**changes)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -50,12 +50,12 @@ def test_every_transition_is_taken_once_in_order_within_the_bound(seed, size):
     assert not ledger.open and not ledger.in_flight
 
 
-NAN = np.full((1, D), np.nan, np.float32)
+NAN = np.full((1, D + 1), np.nan, np.float32)
 WRONG = {
     "wrong request": {"step": 7},
     "wrong version": {"version": 1},
-    "misshapen": {"gradients": np.ones((1, D + 1), np.float32)},
-    "not finite": {"gradients": NAN},
+    "misshapen": {"values": np.ones((1, D), np.float32)},
+    "not finite": {"values": NAN},
 }
 
 
@@ -76,9 +76,9 @@ def test_wrong_answers_are_refused_and_the_right_one_is_taken_once(reason):
 def test_types_and_energies_are_looked_at():
     one = request(0)
     ledger = Ledger(4, 100).sent(one)
-    double = answer(one, gradients=np.ones((1, D)))
+    double = answer(one, values=np.ones((1, D + 1)))
     assert ledger.received(one, double)[1] == "misshapen"
-    infinite = answer(one, energies=np.array([np.inf], np.float32))
+    infinite = answer(one, values=np.array([[1.0] * D + [np.inf]], np.float32))
     assert ledger.received(one, infinite)[1] == "not finite"
 
 
@@ -86,16 +86,16 @@ def test_what_is_not_finite_twice_is_believed():
     one = request(0)
     ledger = Ledger(4, 100).sent(one)
     ledger, _ = ledger.received(one, answer(one, version=3))
-    ledger, found = ledger.received(one, answer(one, gradients=NAN))
+    ledger, found = ledger.received(one, answer(one, values=NAN))
     assert found == "not finite"
-    ledger, found = ledger.received(one, answer(one, gradients=NAN))
+    ledger, found = ledger.received(one, answer(one, values=NAN))
     assert found is None and ledger.ready() is not None
 
 
 def test_what_is_left_of_a_request_may_be_anything():
     one = request(0, count=1, size=2)
-    gradients = np.array([[1.0] * D, [np.nan] * D], np.float32)
-    assert Ledger(4, 100).sent(one).received(one, answer(one, gradients=gradients))[1] is None
+    values = np.array([[1.0] * (D + 1), [np.nan] * (D + 1)], np.float32)
+    assert Ledger(4, 100).sent(one).received(one, answer(one, values=values))[1] is None
 
 
 def test_nothing_is_asked_beyond_the_limit_or_the_bound():

@@ -61,7 +61,7 @@ def test_one_worker_and_one_transition_at_a_time_is_the_kernel():
 
 
 CASES = {
-    "plain": (split, {}, {}),
+    "plain": (split, {}, {"samples": 300}),  # more than are drawn together
     "control variates": (lambda: split(gradient=FixedPoint(ANCHOR)), {}, {}),
     "curvature": (split, {"remedy": "curvature", "curvature": CURVATURE}, {}),
     "epochs": (lambda: SGLD(model, 1e-3, minibatch=ReshuffledMinibatch()), {}, {}),
@@ -75,7 +75,7 @@ CASES = {
 )
 def test_draws_are_those_of_the_twin_with_the_ages_that_occurred(case):
     build, options, numbers = CASES[case]
-    kernel, counts = build(), counts_of(workers=3, samples=12, **numbers)
+    kernel, counts = build(), counts_of(**{"workers": 3, "samples": 12} | numbers)
     found = run_locally(kernel, data(), counts, workers=3, **options)
     ages = found.ages[0]
     assert len(set(ages.tolist())) > 2 and ages.max() <= counts.bound
@@ -202,7 +202,7 @@ def test_workers_that_never_come_end_the_run():
 class NanPool(LocalPool):
     def events(self, worker, request, answer):
         if request.step == 5:
-            answer = answer._replace(gradients=np.full_like(answer.gradients, np.nan))
+            answer = answer._replace(values=np.full_like(answer.values, np.nan))
         return super().events(worker, request, answer)
 
 

@@ -5,7 +5,6 @@
 
 import os
 import signal
-import threading
 import time
 import warnings
 from functools import partial
@@ -16,24 +15,15 @@ import numpyro
 import pytest
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc import (
-    AsyncMCMC,
-    SGHMCSplit,
-    StaleGradient,
-    diagnose,
-    report,
-    to_inference_data,
-)
-from numpyro_sgmcmc.distributed.job import Asked, first_states, job_of, model_of, planned
-from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
-from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered
+from numpyro_sgmcmc import AsyncMCMC, SGHMCSplit, diagnose, report, to_inference_data
+from numpyro_sgmcmc.distributed.job import model_of
 from numpyro_sgmcmc.distributed.ray_pool import RayPool
 from numpyro_sgmcmc.distributed.ray_start import RayOptions
-from numpyro_sgmcmc.distributed.sampled import sampled
 from tests.contract.problem import assert_same
 from tests.contract.problem import data as rows
 from tests.contract.problem import model as regression
 from tests.distributed.local import counts_of
+from tests.distributed.on_ray import QUIET, run_on_ray
 from tests.distributed.problem import data, slow_model
 from tests.distributed.test_local import CURVATURE, draws_of, twin
 from tests.distributed.variance import REMEDIES, assert_variance, kernel, options
@@ -53,56 +43,15 @@ def cluster():
     """A Ray with more CPUs than this machine has, which the tests' pools use."""
     import ray
 
-    quiet = {"include_dashboard": False, "log_to_driver": False, "_node_ip_address": "127.0.0.1"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ray.init(address="local", num_cpus=CPUS, **quiet)
+        ray.init(address="local", num_cpus=CPUS, **QUIET)
     yield ray
     ray.shutdown()
 
 
 def split(**given):
     return SGHMCSplit(regression, 1e-3, friction=5.0, **given)
-
-
-class TimedPool(AbstractPool):
-    """Another pool, with the time of each answer."""
-
-    def __init__(self, pool, times):
-        self._pool, self._times = pool, times
-
-    def hold(self, server, version, state):
-        self._pool.hold(server, version, state)
-
-    def submit(self, worker, request):
-        self._pool.submit(worker, request)
-
-    @property
-    def is_busy(self):
-        return self._pool.is_busy
-
-    def wait(self, seconds):
-        events = self._pool.wait(seconds)
-        now = time.perf_counter()
-        self._times += [now for one in events if isinstance(one, Answered)]
-        return events
-
-
-def run_on_ray(kernel, args, counts, workers, during=None, timeout=120.0, timed=None, **given):
-    """Return a run, while `during` is called with its pool in another thread."""
-    stale, asked = StaleGradient(kernel, 0, **given), Asked(jax.random.key(0), args, {})
-    expecting = planned(stale, counts)
-    job = job_of(expecting, counts, asked, first_states(expecting, counts, asked))
-    with RayPool(RayOptions(workers, None, timeout), model_of(kernel, args, {})) as pool:
-        pool.configure(job.settings)
-        if during is not None:
-            thread = threading.Thread(target=during, args=(pool,), daemon=True)
-            thread.start()
-        if timed is not None:
-            pool = TimedPool(pool, timed)
-        return sampled(
-            stale, counts, job, pool, DrawsInMemory(counts.num_servers), False, time.perf_counter()
-        )
 
 
 @pytest.mark.parametrize("workers", [1, 3])

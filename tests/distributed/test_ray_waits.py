@@ -5,6 +5,7 @@ The workers are those of Ray, too.
 
 import pickle
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -171,6 +172,24 @@ def test_workers_that_never_start_are_an_error_in_time(pool_on):
     with pytest.raises(RuntimeError, match=r"Expected 2 workers within 1 s; got 0"):
         pool_on(Ray(start_fault="lost"), 2).__enter__()
     assert time.perf_counter() - began < 10 * TIMEOUT
+
+
+class Overloaded(Ray):
+    """Does not start in time, which Ray says in this way."""
+
+    def is_initialized(self):
+        return False
+
+    def init(self, **given):
+        self.given = given
+        raise Exception("The current node timed out during startup.")
+
+
+def test_a_ray_that_does_not_start_is_an_error_with_a_remedy(pool_on):
+    ray = Overloaded()
+    with pytest.raises(RuntimeError, match=r"Expected Ray on this machine; .* less busy"):
+        pool_on(ray, 1).__enter__()
+    assert not Path(ray.given["_temp_dir"]).exists()
 
 
 class Node(Ray):

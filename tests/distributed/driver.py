@@ -1,0 +1,35 @@
+"""A run of `AsyncMCMC` in a folder, for a process that a test kills.
+
+python -m tests.distributed.driver FOLDER
+"""
+
+import sys
+import warnings
+
+import jax
+
+from numpyro_sgmcmc import AsyncMCMC, SGHMCSplit
+from tests.distributed.problem import data, slow_model
+
+SERVERS, WORKERS, WARMUP, DRAWS, SECONDS = 2, 2, 10, 500, 0.02
+
+
+def run_in(folder):
+    """Return the run, begun or continued."""
+    run = AsyncMCMC(
+        SGHMCSplit(slow_model, 1e-3, friction=5.0),
+        num_warmup=WARMUP,
+        num_samples=DRAWS,
+        num_servers=SERVERS,
+        num_workers=WORKERS,
+        folder=folder,
+        every=1e-9,
+        progress_bar=False,
+    )
+    run.run(jax.random.key(0), *data(), SECONDS)
+    return run
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    run_in(sys.argv[1])
