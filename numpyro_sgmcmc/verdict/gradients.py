@@ -10,7 +10,7 @@ from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.types import Minibatch
-from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST
+from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
 
 
 def gradients(
@@ -23,8 +23,8 @@ def gradients(
 
     - first order: grad U_S(z) - grad U_S(c) + grad U(c).
     - second order, where the budget allows for the Hessian of all rows as well: less
-      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression. On a Gaussian beta
-      is 1 and no noise is left. Effects of groups have few rows of a sample each, so that the first
+      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression, between 0 and 2.
+      On a Gaussian beta is 1 and no noise is left. Effects of groups have few rows of a sample each, so that the first
       order alone leaves them more noise than they have variation.
 
     Args:
@@ -63,7 +63,9 @@ def _second_order(
     noise = linear - exact
     variance = np.sum(noise**2, axis=0)
     explained = np.sum((change - exact) * noise, axis=0)
-    beta = explained / np.where(variance > 0, variance, 1.0)
+    # Where no row depends on a coordinate, what is called noise is the rounding error of a linear
+    # function of the draws, and a regression on it would take out a part of the gradient.
+    beta = np.clip(explained / np.where(variance > 0, variance, 1.0), 0.0, MOST_BETA)
     return np.asarray(gradient, np.float64) + change - beta * noise
 
 

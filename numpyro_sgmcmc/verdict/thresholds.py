@@ -102,6 +102,9 @@ DRAWS_FOR_STEIN = 400
 DRAWS_FOR_CURVATURE = 4
 
 LANCZOS_STEPS = 40
+MOST_BETA = 2.0
+"""Largest coefficient of a control variate of second order, which is 1 on a Gaussian."""
+
 HESSIAN_COST = 3
 """What the product of a Hessian with a vector costs, in gradients."""
 
