@@ -66,7 +66,7 @@ def test_networks_have_the_layers_of_caffes(module, written, shape, size):
     images = x[..., None] if module is p001_lenet else x
     assert flat.size == module.SIZE == size
     # Rounding of float32 in five sums of up to 1,024 terms of order one.
-    rounding = 5 * 1_024 * np.finfo(np.float32).eps
+    rounding = 5 * 1_024 * float(np.finfo(np.float32).eps)
     found = module.logits(flat, x)
     np.testing.assert_allclose(found, written(layers, images), atol=rounding, rtol=rounding)
 
