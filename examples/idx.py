@@ -54,6 +54,18 @@ def read_idx(path: Path) -> np.ndarray:
     return found.astype(kind.newbyteorder("="))
 
 
+class Classes(NamedTuple):
+    """Classes 0 to 9 of the same images, uint8.
+
+    Attributes:
+        training: (60000,) for Fashion-MNIST.
+        test: (10000,).
+    """
+
+    training: np.ndarray
+    test: np.ndarray
+
+
 def fashion_mnist(folder: Path = FASHION_MNIST) -> Images:
     """Loads the images of Fashion-MNIST from a folder.
 
@@ -66,11 +78,30 @@ def fashion_mnist(folder: Path = FASHION_MNIST) -> Images:
     Raises:
         FileNotFoundError: If a file is missing.
     """
-    paths = [folder / f"{name}-images-idx3-ubyte.gz" for name in ("train", "t10k")]
+    return Images(*map(read_idx, _files(folder, "images-idx3")))
+
+
+def fashion_mnist_classes(folder: Path = FASHION_MNIST) -> Classes:
+    """Loads the classes of Fashion-MNIST's images from a folder.
+
+    Args:
+        folder: The folder with ``train-labels-idx1-ubyte.gz`` and ``t10k-labels-idx1-ubyte.gz``.
+
+    Returns:
+        Classes of the training and of the test images.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+    """
+    return Classes(*map(read_idx, _files(folder, "labels-idx1")))
+
+
+def _files(folder: Path, kind: str) -> list[Path]:
+    paths = [folder / f"{name}-{kind}-ubyte.gz" for name in ("train", "t10k")]
     missing = [str(path) for path in paths if not path.exists()]
     if missing:
         raise FileNotFoundError(
             f"Expected the files of Fashion-MNIST; got none at {', '.join(missing)}. Install them"
             " with `apt-get install dataset-fashion-mnist` (Debian), or pass their folder."
         )
-    return Images(*map(read_idx, paths))
+    return paths

@@ -2,23 +2,33 @@
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from benchmarks.papers.common import load, save
+from benchmarks.papers.common import Row, load, save
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.page import update
 
 
-def run(module: ModuleType, options: argparse.Namespace) -> list[Finding]:
+def run(
+    module: ModuleType,
+    options: argparse.Namespace,
+    measure: Callable[[bool], list[Row]] | None = None,
+) -> list[Finding]:
     """Measure a figure or load it, write it unless it is a quick one, print its findings.
 
     What is written is its table and its picture in `output/`, and its part of `docs/papers.md`.
+
+    Args:
+        module: of the figure.
+        options: of the command line.
+        measure: in place of the module's own function, with arguments that it has.
     """
     # Run as a script, the module's name says nothing.
     name = Path(str(module.__file__)).stem
     begin = time.perf_counter()
-    rows = load(name) if options.redraw else module.measure(options.quick)
+    rows = load(name) if options.redraw else (measure or module.measure)(options.quick)
     if not options.quick:
         save(name, rows, module.draw(rows))
         rows = load(name)  # the page is made from the table's digits

@@ -56,25 +56,28 @@ def _unravel(flat: jax.Array) -> Any:
 def logits(flat: jax.Array, x: jax.Array) -> jax.Array:
     """Return the network's outputs for images (n, 8, 8), as (n, 10)."""
     layers = _unravel(flat)
-    hidden = jax.nn.relu(_pool(_convolve(layers["first"], x[..., None], 3)))
-    hidden = jax.nn.relu(_convolve(layers["second"], hidden, 2))
+    hidden = jax.nn.relu(pool(convolve(layers["first"], x[..., None], 3)))
+    hidden = jax.nn.relu(convolve(layers["second"], hidden, 2))
     flat_hidden = hidden.reshape(len(x), -1)
-    hidden = jax.nn.relu(_dense(layers["third"], flat_hidden))
-    return _dense(layers["fourth"], hidden)
+    hidden = jax.nn.relu(dense(layers["third"], flat_hidden))
+    return dense(layers["fourth"], hidden)
 
 
-def _dense(layer: Any, x: jax.Array) -> jax.Array:
+def dense(layer: Any, x: jax.Array) -> jax.Array:
+    """Return a full layer's outputs."""
     return x @ layer["kernel"] + layer["bias"]
 
 
-def _convolve(layer: Any, x: jax.Array, size: int) -> jax.Array:
+def convolve(layer: Any, x: jax.Array, size: int) -> jax.Array:
+    """Return filters of size x size applied to images (n, width, width, channels)."""
     # Shifted copies and one product: chains with other weights each stay one batched product.
     width = x.shape[1] - size + 1
     shifted = [x[:, i : i + width, j : j + width] for i in range(size) for j in range(size)]
-    return _dense(layer, jnp.concatenate(shifted, axis=-1))
+    return dense(layer, jnp.concatenate(shifted, axis=-1))
 
 
-def _pool(x: jax.Array) -> jax.Array:
+def pool(x: jax.Array) -> jax.Array:
+    """Return the largest value of each square of 2 x 2."""
     n, width, _, channels = x.shape
     return x.reshape(n, width // 2, 2, width // 2, 2, channels).max((2, 4))
 

@@ -24,6 +24,7 @@ from numpyro_sgmcmc.model.enumeration import TooManyStates, UnknownStates, check
 from numpyro_sgmcmc.model.flat import flat_maps
 from numpyro_sgmcmc.model.handlers import keys_used, minibatched, with_minibatch
 from numpyro_sgmcmc.model.local import gibbs_sites, kept_discrete, local_of
+from numpyro_sgmcmc.model.mutable import check_unchanged, first_states
 from numpyro_sgmcmc.model.structure import Structure
 from numpyro_sgmcmc.model.validate import numpyro_warnings
 from numpyro_sgmcmc.types import Plate
@@ -55,8 +56,9 @@ def read_structure(
     Raises:
         TypeError: if the arguments do not fit the model's signature.
         ValueError: if a latent site is a delta distribution or on a sphere; if a discrete one
-            cannot be summed out; if latents of rows are not supported in this model; or if a
-            plate's subsample is larger than the plate. The message names the site and the remedy.
+            cannot be summed out; if the model changes its mutable state; if latents of rows are not
+            supported in this model; or if a plate's subsample is larger than the plate. The message
+            names the site and the remedy.
     """
     args, kwargs = as_jax_arrays(args, kwargs)
     found: list[Structure] = []
@@ -79,8 +81,11 @@ def read_structure(
     if not has_values[-1]:
         return found[-1]
     with jax.ensure_compile_time_eval():  # Values must be concrete even while JAX is tracing.
-        trace = _execute(model, args, kwargs)
+        states = first_states()
+        with states:
+            trace = _execute(model, args, kwargs)
         fixed = {n: s["value"] for n, s in trace.items() if s["type"] in VALUED}
+        check_unchanged(states.found, fixed)
     return replace(found[-1], fixed=fixed)
 
 

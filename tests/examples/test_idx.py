@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from examples.idx import fashion_mnist, read_idx
+from examples.idx import fashion_mnist, fashion_mnist_classes, read_idx
 
 NUMBERS = np.arange(2 * 3 * 2, dtype=np.int64).reshape(2, 3, 2) * 20
 
@@ -35,6 +35,14 @@ def test_training_and_test_images_are_told_apart(tmp_path):
     found = fashion_mnist(tmp_path)
     np.testing.assert_array_equal(found.training, NUMBERS)
     np.testing.assert_array_equal(found.test, other)
+
+
+def test_classes_are_read_from_their_own_files(tmp_path):
+    written(tmp_path / "train-labels-idx1-ubyte.gz", 0x08, ">u1", NUMBERS.ravel())
+    written(tmp_path / "t10k-labels-idx1-ubyte.gz", 0x08, ">u1", NUMBERS[0, 0])
+    found = fashion_mnist_classes(tmp_path)
+    np.testing.assert_array_equal(found.training, NUMBERS.ravel())
+    np.testing.assert_array_equal(found.test, NUMBERS[0, 0])
 
 
 def test_missing_files_name_the_package(tmp_path):
