@@ -106,7 +106,7 @@ $(BENCH_STAMP): $(STAMP)
 papers: install ## draw the papers' figures beside exact distributions (about two hours)
 	@$(BIN)/python -m benchmarks.papers
 
-calibration: install ## compare untuned kernels with NUTS on 27 models (about an hour)
+calibration: install ## compare untuned kernels with NUTS on 28 models (about an hour)
 	@$(BIN)/python -m benchmarks.calibration
 
 # All notebooks run, because their output depends on the library. NOTEBOOKS=cache runs those whose text

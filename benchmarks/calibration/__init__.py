@@ -1,1 +1,1 @@
-"""Untuned kernels on 27 models, beside reference posteriors."""
+"""Untuned kernels on 28 models, beside reference posteriors."""
