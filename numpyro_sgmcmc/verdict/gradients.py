@@ -23,9 +23,9 @@ def gradients(
 
     - first order: grad U_S(z) - grad U_S(c) + grad U(c).
     - second order, where the budget allows for the Hessian of all rows as well: less
-      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression, between 0 and 2.
-      On a Gaussian beta is 1 and no noise is left. Effects of groups have few rows of a sample each, so that the first
-      order alone leaves them more noise than they have variation.
+      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression, between 0 and 2. On
+      a Gaussian beta is 1 and no noise is left. Effects of groups have few rows of a sample each,
+      so that the first order alone leaves them more noise than they have variation.
 
     Args:
         target: the model bound to its data.
