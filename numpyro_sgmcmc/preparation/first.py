@@ -142,9 +142,11 @@ def _start(
 def _places(keys: jax.Array, walkers: int) -> jax.Array:
     """Return the walkers of chains that start together: different ones, as far as there are enough.
 
-    Chains that start at the same latents of rows seem to agree before they do.
+    Chains that start at the same latents of rows seem to agree before they do. The first chain
+    has the walker that it would take alone.
     """
-    first = uniform_rows(random.fold_in(keys[0], jnp.ones((), jnp.uint32)), (), walkers)
+    _, key_start, *_ = random.split(keys[0], 5)
+    first = uniform_rows(key_start, (), walkers)
     return (first + jnp.arange(len(keys))) % walkers
 
 

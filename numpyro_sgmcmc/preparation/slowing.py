@@ -43,6 +43,18 @@ def allowed(noise: Noise, largest: jax.Array, unit_share: Any) -> AbstractCorrec
     return _with(correction, [jnp.minimum(largest, each) for each in known])
 
 
+def share_of_all(noise: Noise) -> jax.Array:
+    """Return the share of the loudest direction at which every direction has its allowed share.
+
+    It limits the step size where directions cannot be slowed down.
+    """
+    if noise.error is None:
+        return jnp.full_like(noise.largest, jnp.inf)
+    pairs = zip(_parts(noise.correction), _parts(noise.error), strict=True)
+    worst = jnp.max(jnp.stack([jnp.max(v * r) for v, r in pairs]))
+    return TOLERANCE / 2 * noise.largest / jnp.maximum(worst, jnp.finfo(worst.dtype).tiny)
+
+
 def slowest(noise: AbstractCorrection, most: AbstractCorrection) -> jax.Array:
     """Return the smallest factor of the speed of a direction, at most 1."""
     pairs = zip(_parts(noise), _parts(most), strict=True)

@@ -24,12 +24,13 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
-from numpyro_sgmcmc.preparation.slowing import allowed, slowed, slowest
+from numpyro_sgmcmc.preparation.slowing import allowed, share_of_all, slowed, slowest
 from numpyro_sgmcmc.preparation.spectrum import ForPredictions, predicting
 from numpyro_sgmcmc.preparation.target import Target
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     DENSE_NOISE,
+    EVEN_SHARE,
     LEAST_GAIN,
     TOLERANCE,
 )
@@ -97,10 +98,13 @@ def choose_numbers(
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
     most = quiet
     if kind is not None and isinstance(limits.share, Tracer):
-        most = jnp.asarray(CORRECTED_SHARE)
+        most = jnp.asarray(EVEN_SHARE)  # How even the noise is cannot be known.
     elif kind is not None:
         inputs = gradient, preconditioner, anchor, points, noise.correction
-        most = jnp.maximum(quiet, correctable_share(target, key_uneven, *inputs))
+        share = correctable_share(target, key_uneven, *inputs)
+        if not _can_slow(options, preconditioner, limits.share):
+            share = jnp.minimum(share, share_of_all(noise))
+        most = jnp.maximum(quiet, share)
     softest = curvature.mean if smallest_curvature is None else smallest_curvature
     can_slow = _can_slow(options, preconditioner, limits.share)
     chosen = choose(limits, noise, most, caution, softest, can_slow)
@@ -133,7 +137,10 @@ def choose_numbers(
         if float(slower * chosen.largest_noise) < 1:
             preconditioner, known = slowed(preconditioner, known, most)
             relaxation = chosen.relaxation_steps / jnp.minimum(slower, 1.0)
-            chosen = chosen._replace(relaxation_steps=relaxation)
+            left = jnp.minimum(loudest, jnp.maximum(known.largest, noise.residual))
+            share = chosen.share * left / loudest
+            chosen = chosen._replace(relaxation_steps=relaxation, share=share)
+            loudest = left
     noise = noise._replace(largest=loudest, correction=known)
     adaptation = Adaptation(
         gradient=gradient,

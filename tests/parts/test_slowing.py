@@ -9,7 +9,7 @@ from numpyro_sgmcmc import Dense, Diagonal
 from numpyro_sgmcmc.correction import CoupledCorrection, DenseCorrection, DiagonalCorrection
 from numpyro_sgmcmc.preconditioner import Coupled
 from numpyro_sgmcmc.preparation.noise import Noise, relative_error, wide_noise
-from numpyro_sgmcmc.preparation.slowing import allowed, slowed, slowest
+from numpyro_sgmcmc.preparation.slowing import allowed, share_of_all, slowed, slowest
 from numpyro_sgmcmc.preparation.thresholds import TOLERANCE, WALKERS
 from numpyro_sgmcmc.subspace import Group, Subspace
 
@@ -169,3 +169,16 @@ def test_noise_within_directions_is_described():
     found = wide_noise(draws, linear)
     assert abs(float(jnp.max(found.correction.inside)) - 9) < 4 * 9 * np.sqrt(2 / 256)
     assert float(found.residual) < 1
+
+
+def test_without_slowing_the_worst_known_direction_limits_the_share_of_all():
+    """Noise 4 with an error of 0.05, and noise 1 with one of 0.4: the latter decides.
+
+    It may have the share 0.125, so that the loudest has 0.5.
+    """
+    variances, errors = jnp.full(8, 0.1), jnp.full(8, 0.01)
+    noise = DiagonalCorrection(variances.at[0].set(4.0).at[1].set(1.0))
+    error = DiagonalCorrection(errors.at[0].set(0.05).at[1].set(0.4))
+    nothing = jnp.zeros(())
+    found = share_of_all(Noise(jnp.asarray(4.0), noise, nothing, nothing, error))
+    assert float(found) == pytest.approx(TOLERANCE / 2 / 0.4 * 4)
