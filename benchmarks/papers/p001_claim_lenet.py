@@ -38,7 +38,7 @@ from examples.idx import FASHION_MNIST
 
 TITLE = "LeNet on Fashion-MNIST, by sampling and by optimisation"
 MEASURED = ("measured",)
-SECONDS = 150.0
+SECONDS = 100.0
 CHECK_STEPS, CHECK_CHAINS = 200, 4
 QUICK = ("SGHMC-S", ENSEMBLE)
 DRAWN = ("SGHMC-S", "SGLD", "cyclical", COLD, POINT, ENSEMBLE, GUIDE)

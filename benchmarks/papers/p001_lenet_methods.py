@@ -27,11 +27,11 @@ SAMPLERS = ("SGHMC-S", "SGHMC", "SGLD", "cyclical", COLD)
 CANDIDATES = {
     "SGHMC-S": [Setting(rate) for rate in (0.003, 0.01, 0.03)],
     "SGHMC": [Setting(rate) for rate in (0.003, 0.01, 0.03)],
-    "SGLD": [Setting(rate) for rate in (0.03, 0.1)],
-    "cyclical": [Setting(rate) for rate in (0.01, 0.03)],
-    COLD: [Setting(0.03, 0.1), Setting(0.03, 0.01)],
-    POINT: [Setting(0.03), Setting(0.03, decay="caffe"), Setting(0.01, decay="caffe")],
-    GUIDE: [Setting(rate) for rate in (0.001, 0.003)],
+    "SGLD": [Setting(rate) for rate in (0.03, 0.1, 0.3)],
+    "cyclical": [Setting(rate) for rate in (0.01, 0.03, 0.1)],
+    COLD: [Setting(0.01, 0.1), Setting(0.03, 0.1), Setting(0.03, 0.01), Setting(0.03, 0.001)],
+    POINT: [*(Setting(rate) for rate in (0.01, 0.03, 0.1)), Setting(0.03, decay="caffe")],
+    GUIDE: [Setting(rate) for rate in (0.001, 0.003, 0.01)],
 }
 METHODS = (*SAMPLERS, POINT, ENSEMBLE, GUIDE)
 
