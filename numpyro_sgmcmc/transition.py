@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.correction import AbstractCorrection
+from numpyro_sgmcmc.cpu.finite import all_finite
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.preconditioner import AbstractPreconditioner
@@ -95,7 +96,7 @@ class Transition:
                 walker.preconditioner, potential, query, minibatch, estimate.gradient, increment
             ),
         )
-        finite = jnp.isfinite(estimate.potential_energy) & jnp.all(jnp.isfinite(moved.position))
+        finite = jnp.isfinite(estimate.potential_energy) & all_finite(moved.position)
         return Moved(keep_if(finite, moved, walker), estimate.potential_energy, ~finite)
 
 

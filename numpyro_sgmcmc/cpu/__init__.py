@@ -1,8 +1,9 @@
 """Optimisations that are needed only for XLA on a CPU.
 
 Each file replaces a part of plain JAX, with results that are equal to the bit or up to rounding:
-`random.py` (random numbers), `slices.py` (neighbouring rows), `assembly.py` (long vectors) and
-`compiling.py` (compiler options). Calls in the rest of the package look like calls of plain JAX.
+`random.py` (random numbers), `slices.py` (neighbouring rows), `assembly.py` and `finite.py`
+(long vectors) and `compiling.py` (compiler options). Calls in the rest of the package look like
+calls of plain JAX.
 
 The replacements are used only if JAX's default backend is a CPU. The environment variable
 `NUMPYRO_SGMCMC_PLAIN_JAX=1` switches them off. `gate.py` decides this while JAX is tracing. The

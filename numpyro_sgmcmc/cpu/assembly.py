@@ -3,7 +3,8 @@
 The position or gradient of a large model is concatenated from its sites. XLA would fuse this with
 the arithmetic that follows, including random numbers, and compute it number by number. In a branch
 of a conditional it is a few copies of memory. The sites are written one after another, because
-XLA's concatenation finds the site of each number separately.
+XLA's concatenation finds the site of each number separately. The largest one is first: XLA writes
+it in one pass with the zeros around it, on several processors, and copies the others on one.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from numpyro_sgmcmc.cpu.gate import is_on
 
@@ -37,10 +39,11 @@ def in_a_branch(ravel: Ravel, unravel: Unravel, size: int, dtype: Any) -> tuple[
         return ravel, unravel
 
     def together(values: Any) -> jax.Array:
-        whole, at = jnp.zeros(size, dtype), 0
-        for leaf in jax.tree.leaves(values):
+        leaves = jax.tree.leaves(values)
+        places = np.cumsum([0, *(leaf.size for leaf in leaves)]).tolist()
+        whole = jnp.zeros(size, dtype)
+        for leaf, at in sorted(zip(leaves, places, strict=False), key=lambda pair: -pair[0].size):
             whole = jax.lax.dynamic_update_slice(whole, jnp.ravel(leaf).astype(dtype), (at,))
-            at += leaf.size
         return whole
 
     def apart(values: Any) -> jax.Array:

@@ -110,10 +110,36 @@ def binomial(key: jax.Array, shape: tuple[int, ...], dtype: Any) -> jax.Array:
     makes two of them.
     """
     count = prod(shape)
-    words = bits(key, (-(-count // 2),))
+    words = _many_bits(key, -(-count // 2))
     halves = jnp.concatenate([words & np.uint32(HALF), words >> (WORD // 2)])[:count]
     counts = jax.lax.population_count(halves).reshape(shape)
     return (counts.astype(dtype) - (WORD // 4)) / 2
+
+
+def _many_bits(key: jax.Array, count: int) -> jax.Array:
+    """Return `bits`, and draw many of them in a branch, which several processors share."""
+    if count < MANY_NUMBERS or not _is_written_out(key, (count,)):
+        return bits(key, (count,))
+    apart = custom_vmap(lambda key: _in_a_branch(key, count))
+    apart.def_vmap(
+        lambda _size, _batched, keys: (jax.vmap(lambda k: bits(k, (count,)))(keys), True)
+    )
+    return apart(key)
+
+
+def _in_a_branch(key: jax.Array, count: int) -> jax.Array:
+    """Return random words from the branch of a conditional that is always taken.
+
+    XLA does not fuse it with its uses either, and gives its loop to several processors.
+    """
+    first = jax.random.key_data(key)[0]
+    is_odd = (first * (first + np.uint32(1))) & np.uint32(1)  # Never, which XLA does not know.
+    return jax.lax.cond(
+        is_odd == 1,
+        lambda _: jnp.zeros(count, jnp.uint32),
+        lambda key: _words(key, _places((count,))),
+        key,
+    )
 
 
 def _in_two_trips(

@@ -125,7 +125,7 @@ def test_moments_of_binomial_numbers_by_counting(monkeypatch):
     """Each value of either half of a word once."""
     halves = np.arange(2**16, dtype=np.uint32)
     words = jnp.asarray(halves | halves[::-1] << 16)
-    monkeypatch.setattr(random, "bits", lambda key, shape: words)
+    monkeypatch.setattr(random, "_many_bits", lambda key, count: words)
     made = np.asarray(random.binomial(KEYS["typed"], (2**17,), jnp.float32), np.float64)
     for low_or_high in made.reshape(2, -1):
         moments = [np.mean(low_or_high**k) for k in range(1, 6)]
@@ -142,6 +142,20 @@ def test_binomial_numbers_are_counts_of_the_bits_of_jax():
             made = jax.jit(partial(random.binomial, shape=shape, dtype=jnp.float32))(key)
             assert made.dtype == jnp.float32
             np.testing.assert_array_equal(made, expected)
+
+
+def test_many_binomial_numbers_are_counts_too():
+    """They are drawn in a branch, which chains with their own keys do not have."""
+    count = 2 * random.MANY_NUMBERS + 1
+    draw = jax.jit(partial(random.binomial, shape=(count,), dtype=jnp.float32))
+    keys = jax.random.split(KEYS["typed"], 2)
+    assert "cond[" in str(jax.make_jaxpr(draw)(keys[0]))
+    for key, of_chain in zip(keys, jax.jit(jax.vmap(draw))(keys), strict=True):
+        words = jax.random.bits(key, (-(-count // 2),), jnp.uint32)
+        halves = np.concatenate([words & 0xFFFF, words >> 16]).astype(np.uint16)[:count]
+        counts = np.unpackbits(halves.view(np.uint8).reshape(-1, 2), axis=1).sum(1)
+        np.testing.assert_array_equal(draw(key), counts / 2 - 4)
+        np.testing.assert_array_equal(of_chain, draw(key))
 
 
 def test_moments_of_a_stream_of_binomial_numbers():
