@@ -33,6 +33,8 @@ CANDIDATES = {
     POINT: [*(Setting(rate) for rate in (0.01, 0.03, 0.1)), Setting(0.03, decay="caffe")],
     GUIDE: [Setting(rate) for rate in (0.001, 0.003, 0.01)],
 }
+FINALISTS = 2
+"""Candidates that train for the whole time."""
 METHODS = (*SAMPLERS, POINT, ENSEMBLE, GUIDE)
 
 
@@ -107,22 +109,51 @@ def kept(method: str, record: int, records: int) -> np.ndarray:
 def choose(method: str, sets: lenet.Sets, plan: Plan) -> list[Tried]:
     """Return short runs with each candidate, judged by validation images."""
     cost, found = None, []
-    x, y = sets.validation
     for setting in CANDIDATES[method]:
         make = maker(method, setting, sets.training)
         cost = cost or pace(make)
         course = trained(make, int(plan.share * plan.seconds / cost), _records(method, plan))
         networks = course.weights[_groups(method, len(course.weights))[-1]]
-        few = jnp.asarray(networks.reshape(-1, lenet.SIZE)[::2])
-        score = log_score(np.asarray(lenet.chances(few, x)).mean(0), np.asarray(y))
+        score = _judged(networks.reshape(-1, lenet.SIZE)[::2], sets.validation)
         found.append(Tried(setting, score, float(course.seconds[-1])))
         print(f"  {method} {setting}: {score:.4f}", flush=True)
     return found
 
 
+def _judged(weights: np.ndarray, data: lenet.Labelled) -> float:
+    """Return the log score of the networks' average; that of a network that diverged is -inf."""
+    chances = np.asarray(lenet.chances(jnp.asarray(weights), data.x)).mean(0)
+    score = log_score(chances, np.asarray(data.y))
+    return score if np.isfinite(score) else -np.inf
+
+
 def best(tried: list[Tried]) -> Setting:
-    """Return the setting with the best log score; a score that is not a number is none."""
-    return max(tried, key=lambda one: np.nan_to_num(one.score, nan=-np.inf)).setting
+    """Return the setting with the best log score."""
+    return max(tried, key=_score).setting
+
+
+def _score(one: Tried) -> float:
+    return one.score
+
+
+def final(
+    method: str, tried: list[Tried], sets: lenet.Sets, plan: Plan
+) -> tuple[list[Tried], "Trained"]:
+    """Train the best candidates for the whole time, and return all scores and the best training.
+
+    Validation images judge again, because the best rate of a long training can be another one than
+    that of a short one. An ensemble has one candidate: the short run was a member's whole training.
+    """
+    count = 1 if method == ENSEMBLE else FINALISTS
+    asked = [one.setting for one in sorted(tried, key=_score, reverse=True)[:count]]
+    runs = [train(method, setting, sets, plan) for setting in asked]
+    scores = [_judged(run.weights[run.groups[-1]], sets.validation) for run in runs]
+    found = [
+        Tried(setting, score, float(run.seconds[-1]))
+        for setting, score, run in zip(asked, scores, runs, strict=True)
+    ]
+    print(f"  {method}, whole time: {found}", flush=True)
+    return found, runs[int(np.argmax(scores))]
 
 
 def train(method: str, setting: Setting, sets: lenet.Sets, plan: Plan) -> Trained:

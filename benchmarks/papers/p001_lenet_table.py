@@ -42,22 +42,29 @@ PAIRS = (
 def table(
     sets: lenet.Sets,
     tried: dict[str, list[Tried]],
+    finals: dict[str, list[Tried]],
     done: dict[str, Predicted],
     check: dict[str, float],
 ) -> list[Row]:
     """Return all rows: settings, courses, scores, differences, calibration, and the check."""
     y = np.asarray(sets.test.y)
     rows = [_row(kind="check", method="SGHMC", what="loss of a draw", **check)]
-    for method, runs in tried.items():
-        chosen = best(runs)
-        for setting, score, seconds in runs:
-            more: Any = {"measured": score, "seconds": seconds, "chosen": int(setting == chosen)}
-            rows.append(_row(kind="tried", method=method, **setting._asdict(), **more))
+    for kind, found in (("tried", tried), ("final", finals)):
+        for method, runs in found.items():
+            rows += _judged(kind, method, runs)
     for method, run in done.items():
         rows += [*_course(method, run, y), *_scores(method, run, y), *_bins(method, run, y)]
     for pair in PAIRS:
         if set(pair) <= set(done):
             rows += _differences(*pair, *(done[method] for method in pair), y)
+    return rows
+
+
+def _judged(kind: str, method: str, runs: list[Tried]) -> list[Row]:
+    chosen, rows = best(runs), []
+    for setting, score, seconds in runs:
+        more: Any = {"measured": score, "seconds": seconds, "chosen": int(setting == chosen)}
+        rows.append(_row(kind=kind, method=method, **setting._asdict(), **more))
     return rows
 
 
