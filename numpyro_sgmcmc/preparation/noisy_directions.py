@@ -160,8 +160,9 @@ def noise_product(
 
         return jax.vmap(jax.vmap(one, (None, 0)))(points, rows)
 
-    # An unbiased variance at each position, over the minibatch's size.
-    count = len(points) * (rows.shape[1] - 1) * plate.subsample_size
+    # An unbiased variance at each position, over the minibatch's size; as an integer it may exceed
+    # 32 bits.
+    count = float(len(points) * (rows.shape[1] - 1) * plate.subsample_size)
     origin = jnp.zeros_like(points[0])
     with plain_jax():
         _, along = jax.linearize(by_row, origin)

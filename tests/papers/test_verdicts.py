@@ -325,6 +325,30 @@ CASES = [
         times(1.5, VALUE, what="mean", ages="fixed", age=20.0),
     ),
     (
+        "p003_claim_clt", "regime a, α = 1/3: the variance is least", HOLDS, FAILS,
+        times(0.1, ("variance_exact",), alpha=0.3333, correlation=0.5),
+    ),
+    (
+        "p003_claim_clt", "regime a: √Γ (estimate - truth) has the variance", HOLDS, FAILS,
+        times(1.5, ("variance", "variance_error", "variance_exact"), alpha=0.3333),
+    ),
+    (
+        "p003_claim_clt", "regime a: its mean is zero", HOLDS, FAILS,
+        times(8, ("bias", "bias_exact"), alpha=0.3333, K=3_000),
+    ),
+    (
+        "p003_claim_clt", "regime a: it is Gaussian", HOLDS, FAILS,
+        times(5, ("skewness", "skewness_error", "skewness_exact"), alpha=0.3333),
+    ),
+    (
+        "p003_claim_clt", "regime b, α = 1/5", HOLDS, FAILS,
+        times(-1, ("bias", "bias_exact"), alpha=0.2),
+    ),
+    (
+        "p003_claim_clt", "regime c, α = 0.1", HOLDS, FAILS,
+        times(-1, ("bias", "bias_exact"), alpha=0.1),
+    ),
+    (
         "p003_claim_rates", "bias is least at α = 0.33 of those run", FAILS, HOLDS,
         times(1e-3, ("bias", "bias_error", "bias_exact"), alpha=0.3333),
     ),

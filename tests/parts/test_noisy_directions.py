@@ -1,6 +1,7 @@
 """Directions of large gradient noise: exact products, and the step size that they allow."""
 
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -79,6 +80,24 @@ def test_products_are_those_with_the_covariance_over_all_rows(gradient, many, mo
         errors = noise.constant + noise.linear @ (point - exact.mode)
         expected += scale[:, None] * (errors.T @ errors) * scale / (39 * 8) / len(points)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-3 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("size", [16, 2**31])
+def test_products_fall_with_the_size_of_the_minibatch_beyond_integers_of_32_bits(size):
+    design = np.random.default_rng(0).normal(size=(40, 2, 5))
+    args = (*(jnp.asarray(x, jnp.float32) for x in (design, design.sum(2), [0.5, 2.0])), 8)
+    target = Target(read_structure(linear.model, args, {}), UniformMinibatch(), args, {})
+
+    def product(view, size):
+        ((name, plate),) = view.plates.items()
+        plates = {name: plate._replace(subsample_size=size)}
+        larger = replace(view, structure=replace(view.structure, plates=plates))
+        scale = Diagonal(jnp.ones(5))
+        return noise_product(larger, Plain(), None, scale, jnp.ones((3, 5)), KEYS[1])(jnp.ones(5))
+
+    small, large = (target.run(partial(product, size=b), name=("product", b)) for b in (8, size))
+    # The same product, divided by another power of two.
+    np.testing.assert_array_equal(large, small * (8 / size))
 
 
 ROWS, BATCH, SIZE, LOUD = 2_000, 200, 504, 100.0
