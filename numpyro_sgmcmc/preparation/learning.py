@@ -10,14 +10,18 @@ import numpy as np
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.coupling import rescaled
+from numpyro_sgmcmc.preparation.thresholds import RUN_AWAY
 from numpyro_sgmcmc.preparation.windows import Seen
 
 
 def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
     """Return the approximation updated with the mean and covariance of a window's draws.
 
-    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
+    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation. A
+    lost window changes nothing.
     """
+    if is_lost(seen):
+        return approximation
     spread: AbstractLinearMap = approximation.spread
     means = np.asarray(seen.means, np.float64)
     mean = means.mean(0)
@@ -30,6 +34,17 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
     shrunk = [_shrunk(part, max(draws, 1.0)) for part in covariance]
     moved = sqrt(temperature) * spread.apply(jnp.asarray(mean, approximation.centre.dtype))
     return Approximation(approximation.centre + moved, _composed(spread, shrunk))
+
+
+def is_lost(seen: Seen) -> bool:
+    """Return whether a walker ran away and its way dominates the moments of a window.
+
+    An unstable walker grows until a number overflows. The steps before count in the moments.
+    """
+    parts = [np.asarray(part) for part in jax.tree.leaves(seen.second)]
+    squares = [np.diag(part) if part.ndim == 2 else part for part in parts]
+    is_far = not all(np.all(part < RUN_AWAY**2) for part in squares)
+    return is_far and float(seen.diverging) > 0
 
 
 def _covariance(

@@ -124,6 +124,14 @@ NOT_GAUSSIAN = 0.4
 """Relative error of U that at most one in five draws of a sound Laplace approximation may exceed.
 That quantile is about 0.1 for nearly Gaussian posteriors, and 0.7 or more if scales vary."""
 
+RUN_AWAY = 10.0
+"""Root mean square of a coordinate over a window, in standard deviations of the approximation,
+from which on a window with a diverging walker is lost. Draws of a posterior are near 1; the steps
+of a walker on its way to an overflow are far beyond."""
+
+MOST_LOST = 4
+"""Number of lost windows that are repeated, each with half of the step size."""
+
 FIT_STEPS = 6_000
 FIT_STEP_SIZE = 0.05
 FIT_DRAWS = 4

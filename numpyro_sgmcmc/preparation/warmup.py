@@ -15,7 +15,7 @@ from numpyro_sgmcmc.preparation import kinks
 from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.autocorrelation import slowest
 from numpyro_sgmcmc.preparation.coupling import coupled
-from numpyro_sgmcmc.preparation.learning import updated
+from numpyro_sgmcmc.preparation.learning import is_lost, updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
 from numpyro_sgmcmc.preparation.noise import noise_program
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
@@ -34,6 +34,7 @@ from numpyro_sgmcmc.preparation.row_energies import time_of_rows
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     DENSE_COVARIANCE,
+    MOST_LOST,
     WALKERS,
 )
 from numpyro_sgmcmc.preparation.tuning import choose_numbers
@@ -56,6 +57,8 @@ def warm_up(
     transitions in an iteration is open, each window measures what the slowest coordinate needs, and
     the length of the next one follows from it. After a window, the anchor becomes the mean of
     its draws, and the preconditioner follows from their covariance, shrunk towards the last one.
+    A window of which nothing can be learnt, as a walker ran away, is repeated with half of the step
+    size.
     Curvature and gradient noise are measured at the draws; step size, friction and correction
     follow from them. An anchor or preconditioner that the user gave is kept.
 
@@ -93,13 +96,18 @@ def warm_up(
     adaptation, linear = tuned_at(key_tune, points)
     need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
     done: list[int] = []
-    seconds = None
+    seconds, lost = None, 0
     while length := _next_length(options, num_warmup if has_windows else 0, done, need):
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
         start = approximation, positions, length
         seen, seconds = window.run(target, key_window, tuned, anchor, *start)
+        if is_lost(seen) and lost < MOST_LOST:
+            lost, caution, before = lost + 1, caution / 2, adaptation
+            adaptation, linear = tuned_at(key_tune, points)
+            need = need._replace(time=need.time * _time_of(adaptation) / _time_of(before))
+            continue
         approximation, is_known = updated(approximation, seen, temperature), True
         if options.anchor is None:
             anchor = _moved(target, anchor, approximation.centre)
