@@ -105,11 +105,12 @@ def setting(rows: list[Row]) -> list[str]:
     lengths = [row["K"] for row in _ran(rows) if row["alpha"] == min(REGIMES)]
     furthest = max(row["K"] for row in rows)
     return [
-        f"U = y² / 2, f = y² and exact gradients, step sizes γ_k = {FIRST:g} k^-α, both walkers"
-        " from one draw of the target; averages weighted by step size (equation 6 of the paper)."
-        " The theorem is stated for any U; here all cumulants of the average are exact, as it is a"
-        f" quadratic form of Gaussian variables: σ² = 2 (5 - 4 r²) and μ = {LIMIT_BIAS:g}, where r"
-        " is the correlation of the walkers' increments. Ours share them, r = 1. Measured:"
+        f"U = y² / 2, f = y² and exact gradients, step sizes γ_k = γ_1 k^-α with γ_1 = {FIRST:g},"
+        " both walkers from one draw of the target; averages weighted by step size (equation 6 of"
+        " the paper). The theorem is stated for any U; here all cumulants of the average are exact,"
+        " as it is a quadratic form of Gaussian variables: σ² = 2 (5 - 4 r²) and"
+        f" μ = {LIMIT_BIAS:g}, where r is the correlation of the walkers' increments. Ours share"
+        " them, r = 1. Measured:"
         f" {CHAINS:,} runs of SGRRLD with K = {', '.join(f'{k:,}' for k in lengths)}; exact up to"
         f" K = {furthest:,}.",
     ]

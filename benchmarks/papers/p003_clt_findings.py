@@ -68,7 +68,7 @@ def _variance(row: Row, score: float) -> Finding:
     value, error = (row["time"] * row[name] / SIGMA**2 for name in ("variance", "variance_error"))
     exact = row["time"] * row["variance_exact"] / SIGMA**2
     return Finding(
-        f"regime {regime}: √Γ (estimate - truth) has the variance σ², within {NEAR:.0%}",
+        f"regime {regime}: √Γ (estimate - truth) has the variance σ², within {100 * NEAR:.0f} %",
         f"{value:.3f} ± {error:.3f} σ² at K = {row['K']:,}",
         f"{exact:.3f} σ² there, 1 σ² as K → infinity",
         inside(value, error, 1 - NEAR, 1 + NEAR),

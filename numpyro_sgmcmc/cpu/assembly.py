@@ -40,9 +40,9 @@ def in_a_branch(ravel: Ravel, unravel: Unravel, size: int, dtype: Any) -> tuple[
 
     def together(values: Any) -> jax.Array:
         leaves = jax.tree.leaves(values)
-        places = np.cumsum([0, *(leaf.size for leaf in leaves)]).tolist()
+        places = np.cumsum([0, *(leaf.size for leaf in leaves)])[:-1].tolist()
         whole = jnp.zeros(size, dtype)
-        for leaf, at in sorted(zip(leaves, places, strict=False), key=lambda pair: -pair[0].size):
+        for leaf, at in sorted(zip(leaves, places, strict=True), key=lambda pair: -pair[0].size):
             whole = jax.lax.dynamic_update_slice(whole, jnp.ravel(leaf).astype(dtype), (at,))
         return whole
 

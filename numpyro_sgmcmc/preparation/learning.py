@@ -17,11 +17,8 @@ from numpyro_sgmcmc.preparation.windows import Seen
 def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
     """Return the approximation updated with the mean and covariance of a window's draws.
 
-    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation. A
-    lost window changes nothing.
+    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
     """
-    if is_lost(seen):
-        return approximation
     spread: AbstractLinearMap = approximation.spread
     means = np.asarray(seen.means, np.float64)
     mean = means.mean(0)
@@ -37,9 +34,10 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
 
 
 def is_lost(seen: Seen) -> bool:
-    """Return whether a walker ran away and its way dominates the moments of a window.
+    """Return whether a walker ran away, so that its path dominates the moments of a window.
 
-    An unstable walker grows until a number overflows. The steps before count in the moments.
+    The position of an unstable walker grows until a number overflows, and only then is the walker
+    moved back. The moments contain the positions before.
     """
     parts = [np.asarray(part) for part in jax.tree.leaves(seen.second)]
     squares = [np.diag(part) if part.ndim == 2 else part for part in parts]

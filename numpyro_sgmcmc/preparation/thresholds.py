@@ -126,11 +126,11 @@ That quantile is about 0.1 for nearly Gaussian posteriors, and 0.7 or more if sc
 
 RUN_AWAY = 10.0
 """Root mean square of a coordinate over a window, in standard deviations of the approximation,
-from which on a window with a diverging walker is lost. Draws of a posterior are near 1; the steps
-of a walker on its way to an overflow are far beyond."""
+from which on a window with a diverging walker is lost. It is about 1 for draws of a posterior, and
+larger by orders of magnitude if a walker ran away."""
 
 MOST_LOST = 4
-"""Number of lost windows that are repeated, each with half of the step size."""
+"""Number of lost windows that are repeated. Each of them halves the step size."""
 
 FIT_STEPS = 6_000
 FIT_STEP_SIZE = 0.05

@@ -57,10 +57,11 @@ def warm_up(
     transitions in an iteration is open, each window measures what the slowest coordinate needs, and
     the length of the next one follows from it. After a window, the anchor becomes the mean of
     its draws, and the preconditioner follows from their covariance, shrunk towards the last one.
-    A window of which nothing can be learnt, as a walker ran away, is repeated with half of the step
-    size.
     Curvature and gradient noise are measured at the draws; step size, friction and correction
     follow from them. An anchor or preconditioner that the user gave is kept.
+
+    If a walker runs away, its path dominates the moments of the window. The warm-up learns nothing
+    from such a window and repeats it with half of the step size, up to four times in all.
 
     Args:
         target: the model bound to its data.
@@ -103,10 +104,12 @@ def warm_up(
         tuned = _tuned(adaptation, linear)
         start = approximation, positions, length
         seen, seconds = window.run(target, key_window, tuned, anchor, *start)
-        if is_lost(seen) and lost < MOST_LOST:
+        if is_lost(seen):
             lost, caution, before = lost + 1, caution / 2, adaptation
             adaptation, linear = tuned_at(key_tune, points)
             need = need._replace(time=need.time * _time_of(adaptation) / _time_of(before))
+            if lost > MOST_LOST:
+                done.append(length)
             continue
         approximation, is_known = updated(approximation, seen, temperature), True
         if options.anchor is None:

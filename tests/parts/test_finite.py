@@ -35,5 +35,8 @@ def test_each_number_counts(size):
 
 
 def test_numbers_of_a_long_vector_are_looked_at_in_a_branch():
+    """Of several vectors they are looked at in any case, without a sum before."""
     program = str(jax.make_jaxpr(all_finite)(jnp.zeros(MANY_NUMBERS)))
     assert "cond[" in program and "reduce_sum" in program
+    several = str(jax.make_jaxpr(jax.vmap(all_finite))(jnp.zeros((2, MANY_NUMBERS))))
+    assert "cond[" not in several and "reduce_sum" not in several

@@ -1,4 +1,4 @@
-"""Windows in which a walker runs away: nothing is learnt of them, and they are repeated."""
+"""Windows in which a walker runs away: the warm-up learns nothing from them and repeats them."""
 
 import jax
 import jax.numpy as jnp
@@ -7,9 +7,8 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from numpyro_sgmcmc import Dense, SGHMCSplit
-from numpyro_sgmcmc.preparation import Approximation
-from numpyro_sgmcmc.preparation.learning import is_lost, updated
+from numpyro_sgmcmc import SGHMCSplit
+from numpyro_sgmcmc.preparation.learning import is_lost
 from numpyro_sgmcmc.preparation.windows import Seen
 
 GROUPS, ROWS = 3, 10
@@ -52,14 +51,12 @@ def test_a_window_is_lost_if_a_diverging_walker_went_far(square, diverging, expe
     assert is_lost(seen(square, diverging)) == expected
 
 
-def test_a_lost_window_changes_nothing():
-    before = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
-    assert updated(before, seen(1e6, 1e-5), 1.0) is before
-
-
 def test_a_hierarchy_of_few_groups_is_prepared():
-    """A walker runs away in a window. Its way once made a covariance that is not positive definite,
-    which ended the run with an error of NumPy's."""
+    """A walker runs away in a window.
+
+    Its path once made a covariance that is not positive definite, and the run ended with NumPy's
+    error.
+    """
     kernel = SGHMCSplit(few_groups)
     kernel.init(jax.random.key(0), 500, None, data(), {})
     found = kernel.adaptation

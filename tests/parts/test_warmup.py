@@ -21,9 +21,10 @@ from numpyro_sgmcmc import (
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Approximation, Target
 from numpyro_sgmcmc.preparation.approximation import is_sound, laplace, mean_field
-from numpyro_sgmcmc.preparation.learning import updated
+from numpyro_sgmcmc.preparation.learning import is_lost, updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
 from numpyro_sgmcmc.preparation.mode import find_mode
+from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen, Window
 from numpyro_sgmcmc.state import Tuned
@@ -117,6 +118,40 @@ def test_a_wrong_approximation_is_mended():
     assert abs(float(warmed.adaptation.curvature) - 1) < 0.6
 
 
+@pytest.mark.parametrize("losses", [2, 100])
+def test_lost_windows_are_repeated_with_half_of_the_step_size(monkeypatch, losses):
+    """At most four times; nothing is learnt from a lost window."""
+    is_next_lost = iter([True] * losses + [False] * 100)
+    monkeypatch.setattr(
+        "numpyro_sgmcmc.preparation.warmup.is_lost", lambda seen: next(is_next_lost)
+    )
+    ran, cautions, run = [], [], Window.run
+
+    def recorded(self, target, key, tuned, anchor, approximation, start, length):
+        ran.append((length, approximation))
+        return run(self, target, key, tuned, anchor, approximation, start, length)
+
+    def chosen(*given):
+        cautions.append(given[-2])
+        return choose_numbers(*given)
+
+    monkeypatch.setattr(Window, "run", recorded)
+    monkeypatch.setattr("numpyro_sgmcmc.preparation.warmup.choose_numbers", chosen)
+    target = target_of(linear.model, *(jnp.asarray(x, jnp.float32) for x in DATA), len(DATA[1]))
+    start = Approximation(jnp.asarray(EXACT.mode, jnp.float32), Diagonal(jnp.ones(3)))
+    located = Located(start, anchor_at(target, start.centre))
+    options = SGHMCSplit(linear.model, num_steps=1).options
+    warmed = warm_up(target, jax.random.key(0), options, (Plain(),), located, 300)
+    lengths, approximations = zip(*ran, strict=True)
+    # Numbers are chosen before the first window and after each; `caution` multiplies the step size.
+    assert cautions == [0.5 ** min(count, losses) for count in range(len(ran) + 1)]
+    planned = window_lengths(300)
+    assert list(lengths) == planned[:1] * min(losses, 4) + planned
+    assert warmed.adaptation.windows == len(planned) == 4
+    unchanged = [np.array_equal(found.centre, start.centre) for found in approximations]
+    assert unchanged == [True] * min(losses + 1, len(ran)) + [False] * (len(ran) - losses - 1)
+
+
 def small_window(step_size):
     window = Window(Splitting(0.1), FixedPoint(), 1.0)
     centre = jnp.asarray(EXACT.mode, jnp.float32)
@@ -131,6 +166,7 @@ def small_window(step_size):
 def test_a_walker_that_leaves_the_finite_numbers_comes_back():
     seen, _ = small_window(9.0)  # the limit is 2
     assert float(seen.diverging) > 0
+    assert is_lost(seen)
     assert np.all(np.isfinite(seen.last))
     assert np.all(np.isfinite(seen.snapshots))
 
