@@ -72,9 +72,7 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         """
         options = self.kernel.options
         increments = options.increments or "normal"
-        return replace(
-            options, has_open_minibatch=False, increments=increments, recentre=False
-        )
+        return replace(options, has_open_minibatch=False, increments=increments, recentre=False)
 
     @property
     def memory(self) -> Memory:

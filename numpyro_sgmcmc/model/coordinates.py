@@ -21,10 +21,10 @@ class Coordinates:
 
         y = (z - m) / s^(1 - c) + c m,    z = m + s^(1 - c) (y - c m),
 
-    with a weight c between 0 and 1 for each effect (Papaspiliopoulos, Roberts and Skold 2007). c = 1
-    is the centred form, y = z, and c = 0 the non-centred form of `LocScaleReparam`. m and s may
-    depend on any site before this one, other effects among them. All other sites keep their
-    unconstrained values.
+    with a weight c between 0 and 1 for each effect (Papaspiliopoulos, Roberts and Sköld 2007, "A
+    General Framework for the Parametrization of Hierarchical Models"). c = 1 is the centred form,
+    y = z, and c = 0 the non-centred form of `LocScaleReparam`. m and s may depend on any site
+    before this one, other effects among them. All other sites keep their unconstrained values.
 
     Attributes:
         model: the model with some minibatch, on which m and s do not depend.

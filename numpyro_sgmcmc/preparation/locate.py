@@ -1,5 +1,6 @@
 """Locating the posterior: a first Gaussian approximation, and an anchor."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -112,7 +113,8 @@ def locate(
 def effects_of(target: Target, start: jax.Array) -> tuple[str, ...]:
     """Return the sites of effects that can move in other coordinates."""
     structure, args, kwargs = target.structure, target.args, target.kwargs
-    values = jax.eval_shape(lambda z: structure.constrain(structure.unravel(z), args, kwargs), start)
+    draw = partial(structure.constrain, args=args, kwargs=kwargs)
+    values = jax.eval_shape(draw, jax.eval_shape(structure.unravel, start))
     return movable_sites(structure, values, args, kwargs)
 
 

@@ -74,9 +74,10 @@ def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> np.ndarray:
 
     the prior's part and the data's part. The largest curvature limits the step size, and the mean
     of 1 / K is the effect's variance, so that max K(s) E[1 / K(s)] is the number of steps that its
-    relaxation takes. K is convex in log s, and so is largest at an end of the range of s. A Gaussian
-    approximation knows little of the tails. Towards 0 the tail of log s is taken to be exponential,
-    as it is where the data allow s = 0; its rate is that of the quantiles from 1/20 to 1/4.
+    relaxation takes. K is convex in log s, and so is largest at an end of the range of s. A
+    Gaussian approximation knows little of the tails. Towards 0 the tail of log s is taken to be
+    exponential, as it is where the data allow s = 0; its rate is that of the quantiles from 1/20
+    to 1/4.
 
     Args:
         log_scales: log s over the posterior, (draws, ...).
