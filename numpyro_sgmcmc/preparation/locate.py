@@ -48,12 +48,15 @@ class Located(NamedTuple):
         other_modes: modes that other searches found; None if there are none.
         centring: weights of the coordinates of effects, by site; None if effects move as the model
             has them.
+        stiffest: a curvature that walkers are known to meet, in units of the inverse variance of
+            its direction; 0 if none is known.
     """
 
     approximation: Approximation
     anchor: Anchor
     other_modes: OtherModes | None = None
     centring: dict[str, jax.Array] | None = None
+    stiffest: float = 0.0
 
 
 def locate(

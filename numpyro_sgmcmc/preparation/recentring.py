@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from math import log
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -48,25 +48,39 @@ def recentred(
     """
     key_pilot, key_draws = random.keys_of(key, 2)
     pilot, length = target.partly_centred(located.centring), round(PILOT_SHARE * num_warmup)
-    found = warm_up(pilot, key_pilot, options, gradients, located, length).approximation
-    assert found is not None
-    values, log_scales = pilot.run(_draws, found, key_draws)
+    shown = warm_up(pilot, key_pilot, options, gradients, located, length).approximation
+    assert shown is not None
+    values, log_scales = pilot.run(_draws, shown, key_draws)
     log_scales = {name: np.asarray(draws, np.float64) for name, draws in log_scales.items()}
     centre = jax.tree.map(lambda draws: jnp.median(draws, axis=0), values)
     information = target.run(_information, centre, jax.tree.map(jnp.zeros_like, located.centring))
-    weights = {
-        name: jnp.asarray(least_stiff(draws, np.asarray(information[name])), values[name].dtype)
+    found = {
+        name: least_stiff(draws, np.asarray(information[name]))
         for name, draws in log_scales.items()
     }
+    weights = {name: jnp.asarray(best.weights, values[name].dtype) for name, best in found.items()}
     chosen = target.partly_centred(weights)
     points = chosen.run(_moved, values)
     approximation = Approximation(jnp.median(points, axis=0), Diagonal(jnp.std(points, axis=0)))
     anchor = anchor_at(chosen, approximation.centre)
-    return Located(approximation, anchor, located.other_modes, weights)
+    stiffest = max(float(np.max(best.stiffness)) for best in found.values())
+    return Located(approximation, anchor, located.other_modes, weights, stiffest)
 
 
-def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> np.ndarray:
-    """Return the weights c of least stiffness, with the shape of the effects.
+class LeastStiff(NamedTuple):
+    """Weights of effects, and how stiff the effects are with them.
+
+    Attributes:
+        weights: c of each effect.
+        stiffness: the largest curvature of each, in units of its inverse variance.
+    """
+
+    weights: np.ndarray
+    stiffness: np.ndarray
+
+
+def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> LeastStiff:
+    """Return the weights c of least stiffness.
 
     Along an effect with the scale s and the information i of its data, the curvature is
 
@@ -93,7 +107,7 @@ def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> np.ndarray:
         stiffness = largest * np.mean(1 / curvature(log_scales), axis=0)
         weights = np.where(stiffness < best, weight, weights)
         best = np.minimum(stiffness, best)
-    return weights
+    return LeastStiff(weights, best)
 
 
 def _curvature(weight: float, information: np.ndarray, log_scale: np.ndarray) -> np.ndarray:

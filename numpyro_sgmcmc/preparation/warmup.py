@@ -72,7 +72,7 @@ def warm_up(
         num_warmup: number of NumPyro's warm-up iterations. There are no windows if all of them
             together have less than 20 transitions.
     """
-    approximation, anchor, other_modes, centring = located
+    approximation, anchor, other_modes, centring, stiffest = located
     dimension, temperature = approximation.centre.size, options.temperature
     given: Any = options.preconditioner
     is_known = approximation.spread.is_dense
@@ -91,7 +91,9 @@ def warm_up(
         linear = given or approximation.spread
         smallest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
-            target, key, options, gradients, linear, anchor, points, smallest, caution, differ
+            target,
+            *(key, options, gradients, linear),
+            *(anchor, points, smallest, caution, differ, stiffest),
         )
 
     adaptation, linear = tuned_at(key_tune, points)

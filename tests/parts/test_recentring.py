@@ -154,7 +154,7 @@ def test_the_weight_follows_from_the_information():
     rng = np.random.default_rng(0)
     information = np.array([0.0, 0.1, 1.0, 10.0, 1e6])
     log_scales = np.repeat(rng.normal(-0.5, 0.6, (4_000, 1)), 5, axis=1)
-    found = least_stiff(log_scales, information)
+    found, stiffest = least_stiff(log_scales, information)
     assert found[0] == 0
     assert found[-1] == 1
     assert np.all(np.diff(found) >= 0)
@@ -165,9 +165,10 @@ def test_the_weight_follows_from_the_information():
         curvature = lambda u: np.exp(-2 * weight * u) + i * np.exp(2 * (1 - weight) * u)  # noqa: E731
         return max(map(curvature, ends)) * np.mean(1 / curvature(log_scales[:, 0]))
 
-    for weight, i in zip(found, information, strict=True):
+    for weight, i, least in zip(found, information, stiffest, strict=True):
         others = [stiffness(other, i) for other in np.linspace(0, 1, 201)]
-        assert stiffness(weight, i) < 1.05 * min(others)
+        assert stiffness(weight, i) == pytest.approx(least)
+        assert least < 1.05 * min(others)
 
 
 def test_curvature_and_information_are_those_of_the_hessian():
