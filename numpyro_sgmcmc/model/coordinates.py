@@ -89,7 +89,7 @@ class Coordinates:
             if name not in self.weights:
                 return biject_to(site["fn"].support)(given[name])
             shape = jnp.shape(given[name])
-            parts = location_and_scale(site["fn"])
+            parts: Any = location_and_scale(site["fn"])
             values[name] = effect(name, *(jnp.broadcast_to(part, shape) for part in parts))
             return values[name]
 

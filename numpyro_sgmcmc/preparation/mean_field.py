@@ -90,13 +90,15 @@ def _fit(
 
     def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         params, state = carry
-        update, state = optimizer.update(jax.grad(loss)(params, key), state, params)
+        gradient: Any = jax.grad(loss)(params, key)
+        update, state = optimizer.update(gradient, state, params)
         return (optax.apply_updates(params, update), state), None
 
     params = _Params(start, jnp.full_like(start, jnp.log(SMALLEST_SCALE)), logits)
     if logits is not None:
         values, placed = view.structure.unravel(start), view.partly_centred(params.weights)
         params = params._replace(centre=placed.structure.ravel(values))
-    carry = (params, optimizer.init(params))
+    first: Any = params
+    carry = (first, optimizer.init(first))
     (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
     return params.centre, jnp.exp(params.log_scale), params.weights
