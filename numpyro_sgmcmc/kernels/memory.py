@@ -135,8 +135,9 @@ _MEMORIES: WeakKeyDictionary[Any, Memory] = WeakKeyDictionary()
 
 
 def _key(found: Fingerprint, options: Options, num_warmup: int) -> Any:
-    """Return the key of a preparation. A kernel and its extrapolation differ in two options."""
-    return found, num_warmup, options.has_open_minibatch, options.increments
+    """Return the key of a preparation. A kernel and those that wrap it differ in three options."""
+    own = options.has_open_minibatch, options.increments, options.recentre
+    return found, num_warmup, *own
 
 
 def _keep(kept: OrderedDict, key: Any, value: Any) -> Any:

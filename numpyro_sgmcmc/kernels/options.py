@@ -29,6 +29,7 @@ def checked_options(
     max_num_steps: Any,
     init_strategy: Any,
     latent_move: Any,
+    recentre: Any,
 ) -> Options:
     """Return a kernel's options.
 
@@ -69,6 +70,7 @@ def checked_options(
             "init_strategy", init_strategy, "a NumPyro init strategy such as init_to_median"
         ),
         latent_move=_checked_move(latent_move),
+        recentre=check_instance("recentre", recentre, bool, "True or False"),
     )
 
 

@@ -169,8 +169,12 @@ class NumPyroKernel(MCMCKernel, ABC):
         # a selection.
         chosen = None if pace is None else Iteration(pace.before(count), pace.steps(count))
         state = self._renewed(state, structure, model_args, model_kwargs)
-        given = {"structure": structure, "args": model_args, "kwargs": model_kwargs}
-        advance = partial(self._advance, **given, chosen=chosen)
+
+        def advance(chain: Any) -> Any:
+            weights = chain.tuned.centring
+            placed = structure.partly_centred(weights, model_args, model_kwargs)
+            return self._advance(chain, placed, model_args, model_kwargs, chosen)
+
         moved = over_chains(advance, state, self.options.minibatch)
         lost = jax.tree.map(lambda z: jnp.where(is_right, z, jnp.nan), moved.z)
         return moved._replace(z=lost, diverging=moved.diverging | ~is_right)

@@ -68,10 +68,11 @@ class AbstractRichardsonRomberg(NumPyroKernel, ABC):
         What the user left open is chosen so that the coefficients of an extrapolation are right:
         independent minibatches, and normal increments. All walkers share the fourth cumulant of
         one path of binomial increments, so that an extrapolation keeps the bias that it causes.
+        Effects move as the model has them.
         """
         options = self.kernel.options
         increments = options.increments or "normal"
-        return replace(options, has_open_minibatch=False, increments=increments)
+        return replace(options, has_open_minibatch=False, increments=increments, recentre=False)
 
     @property
     def memory(self) -> Memory:

@@ -64,6 +64,9 @@ class SGHMC(AbstractKernel):
             all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
             first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
             None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
+        recentre: whether a warm-up that chooses everything may move effects of small groups in
+            coordinates between the centred and the non-centred form. Draws are those of the model's
+            own sites either way.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -87,6 +90,7 @@ class SGHMC(AbstractKernel):
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
         latent_move: Callable | Literal["gibbs"] | None = None,
+        recentre: bool = True,
     ) -> None:
         super().__init__(
             model,
@@ -102,6 +106,7 @@ class SGHMC(AbstractKernel):
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
             latent_move=latent_move,
+            recentre=recentre,
         )
 
 
@@ -153,6 +158,9 @@ class SGHMCSplit(AbstractKernel):
             all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
             first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
             None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
+        recentre: whether a warm-up that chooses everything may move effects of small groups in
+            coordinates between the centred and the non-centred form. Draws are those of the model's
+            own sites either way.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -176,6 +184,7 @@ class SGHMCSplit(AbstractKernel):
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
         latent_move: Callable | Literal["gibbs"] | None = None,
+        recentre: bool = True,
     ) -> None:
         super().__init__(
             model,
@@ -191,4 +200,5 @@ class SGHMCSplit(AbstractKernel):
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
             latent_move=latent_move,
+            recentre=recentre,
         )

@@ -63,6 +63,9 @@ class SGLD(AbstractKernel):
             all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
             first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
             None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
+        recentre: whether a warm-up that chooses everything may move effects of small groups in
+            coordinates between the centred and the non-centred form. Draws are those of the model's
+            own sites either way.
 
     Raises:
         TypeError: if an argument has the wrong type.
@@ -85,6 +88,7 @@ class SGLD(AbstractKernel):
         max_num_steps: int = 1_024,
         init_strategy: Callable = init_to_uniform,
         latent_move: Callable | Literal["gibbs"] | None = None,
+        recentre: bool = True,
     ) -> None:
         super().__init__(
             model,
@@ -100,6 +104,7 @@ class SGLD(AbstractKernel):
             max_num_steps=max_num_steps,
             init_strategy=init_strategy,
             latent_move=latent_move,
+            recentre=recentre,
         )
 
 

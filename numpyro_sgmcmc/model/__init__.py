@@ -1,7 +1,7 @@
 """Conversion of a NumPyro model to a stochastic potential on a flat unconstrained position."""
 
 from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
-from numpyro_sgmcmc.model.centring import Centred, centred_sites
+from numpyro_sgmcmc.model.centring import Centred, centred_sites, movable_sites
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
 from numpyro_sgmcmc.model.fingerprint import (
     Fingerprint,
@@ -24,6 +24,7 @@ __all__ = [
     "fingerprint",
     "glimpse",
     "log_densities",
+    "movable_sites",
     "non_finite_arguments",
     "of_observations",
     "over_whole_data",

@@ -4,15 +4,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import numpyro.distributions as dist
 from numpyro import handlers
-from numpyro.distributions import constraints
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
 from numpyro_sgmcmc.model.dependence import sources_of
+from numpyro_sgmcmc.model.location_scale import location_and_scale
 from numpyro_sgmcmc.model.structure import Structure
-
-WRAPPERS = (dist.Independent, dist.ExpandedDistribution, dist.MaskedDistribution)
 
 
 class Centred(NamedTuple):
@@ -51,9 +48,37 @@ def centred_sites(
 
 def _scale(site: dict[str, Any]) -> Any:
     """Return the scale of a site's prior, None if there is none or a single effect."""
-    prior: Any = site["fn"]
-    while isinstance(prior, WRAPPERS):
-        prior = prior.base_dist
-    is_real = prior.support is constraints.real
-    has_both = {"loc", "scale"} <= set(prior.arg_constraints)
-    return prior.scale if is_real and has_both and np.size(site["value"]) > 1 else None
+    found = location_and_scale(site["fn"])
+    return found[1] if found is not None and np.size(site["value"]) > 1 else None
+
+
+def movable_sites(
+    structure: Structure, values: dict[str, jax.Array], args: tuple, kwargs: dict
+) -> tuple[str, ...]:
+    """Return the sites of centred effects that can move in other `Coordinates`.
+
+    Their location and scale must be the same for every minibatch. A random density, and discrete
+    or row-wise latent sites, are not supported.
+
+    Args:
+        structure: of the model.
+        values: constrained values of one draw by latent site.
+        args: the model's positional arguments.
+        kwargs: its keyword arguments.
+    """
+    if structure.needs_key or structure.enumeration.dims:
+        return ()
+    names = [found.site for found in centred_sites(structure, values, args, kwargs)]
+    if not names:
+        return ()
+    args, kwargs = as_jax_arrays(args, kwargs)
+
+    def parts_of(given: dict[str, Any]) -> dict[str, Any]:
+        model = structure.with_minibatch(given["indices"], None)
+        model = handlers.substitute(model, data=given["values"])
+        trace = handlers.trace(model).get_trace(*args, **kwargs)
+        return {name: location_and_scale(trace[name]["fn"]) for name in names}
+
+    shown = {name: values[name] for name in structure.prototype}
+    sources = sources_of(parts_of, {"values": shown, "indices": structure.placeholder()})
+    return tuple(name for name in names if "indices" not in sources[name])

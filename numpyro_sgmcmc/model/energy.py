@@ -19,7 +19,8 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
 
     The estimate is unbiased, because NumPyro's plates scale the minibatch's likelihood by N / B;
     the sum over the states of discrete sites is scaled after it is taken. U includes the log
-    determinants of the transforms to the unconstrained space.
+    determinants of the transforms to the unconstrained space, and of the change of `Coordinates` of
+    effects if there is one.
 
     For a model with latents of rows it is their joint potential, which has methods instead.
     """
@@ -29,13 +30,13 @@ def stochastic_potential(structure: Structure, args: tuple, kwargs: dict) -> Sto
 
     def potential(position: jax.Array, minibatch: Minibatch) -> jax.Array:
         model = structure.with_minibatch(minibatch.indices, minibatch.key)
-        values = structure.unravel(position)
+        values, log_volume = structure.placed(position)
         if not structure.enumeration.dims:
-            return jnp.asarray(potential_energy(model, args, kwargs, values))
+            return jnp.asarray(potential_energy(model, args, kwargs, values)) - log_volume
         # What `potential_energy` does, but for the sum over states.
         model = handlers.substitute(model, substitute_fn=partial(_unconstrain_reparam, values))
         trace = handlers.trace(model).get_trace(*args, **kwargs)
-        return -log_joint(trace, structure.enumeration, structure.plates)
+        return -log_joint(trace, structure.enumeration, structure.plates) - log_volume
 
     return potential
 

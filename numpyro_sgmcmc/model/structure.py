@@ -1,7 +1,7 @@
 """The structure of a NumPyro model: its latent sites, its plates and their dependence."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import jax
@@ -12,6 +12,7 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer.util import constrain_fn
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
+from numpyro_sgmcmc.model.coordinates import Coordinates
 from numpyro_sgmcmc.model.enumeration import Enumeration, enumerated
 from numpyro_sgmcmc.model.flat import Flat
 from numpyro_sgmcmc.model.handlers import with_minibatch
@@ -43,6 +44,7 @@ class Structure:
         dims: names of the dimensions of each site's value, from plates and `event_dims`.
         transforms: maps from unconstrained to constrained values by latent site, if they are the
             same at every position and the draws have no deterministic sites; else None.
+        coordinates: the coordinates in which effects move; None if they are their values.
     """
 
     model: Callable
@@ -60,6 +62,7 @@ class Structure:
     bounded: tuple[str, ...]
     dims: dict[str, list[str | None]]
     transforms: dict[str, Transform] | None
+    coordinates: Coordinates | None = None
 
     @property
     def dimension(self) -> int:
@@ -71,13 +74,38 @@ class Structure:
         """Whether minibatches come with a key, for random densities or for moves of latents."""
         return self.is_random or self.local is not None
 
+    def partly_centred(
+        self, weights: dict[str, jax.Array] | None, args: tuple, kwargs: dict
+    ) -> "Structure":
+        """Return the structure whose effects move in other `Coordinates`; itself without weights.
+
+        Args:
+            weights: c by site of effects.
+            args: the model's positional arguments.
+            kwargs: its keyword arguments.
+        """
+        if weights is None:
+            return self
+        model = self.with_minibatch(self.placeholder(), None)
+        return replace(self, coordinates=Coordinates(model, *as_jax_arrays(args, kwargs), weights))
+
     def ravel(self, values: dict[str, jax.Array]) -> jax.Array:
         """Return unconstrained values by site name as a flat position (d,)."""
-        return self.flat.ravel(values)
+        coordinates = self.coordinates
+        return self.flat.ravel(values if coordinates is None else coordinates.of_values(values))
 
     def unravel(self, position: jax.Array) -> dict[str, jax.Array]:
         """Return a flat position as unconstrained values by site name."""
-        return self.flat.unravel(position)
+        return self.placed(position)[0]
+
+    def placed(self, position: jax.Array) -> tuple[dict[str, jax.Array], jax.Array | float]:
+        """Return unconstrained values by site name, and log |d values / d position|."""
+        values = self.by_site(position)
+        return (values, 0.0) if self.coordinates is None else self.coordinates.to_values(values)
+
+    def by_site(self, vector: jax.Array) -> dict[str, jax.Array]:
+        """Return the entries of a vector (d,), such as a gradient, by site name."""
+        return self.flat.unravel(vector)
 
     def sites(self) -> np.ndarray:
         """Return the name of the site of each entry of a flat position, (d,)."""

@@ -7,27 +7,20 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale
-from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CHECKED_DRAWS,
     FEWEST_POINTS,
-    FIT_DRAWS,
-    FIT_STEP_SIZE,
-    FIT_STEPS,
-    MANY_NUMBERS,
     MANY_SEGMENTS,
     NOT_GAUSSIAN,
     POINTS,
     PROFILE,
-    SMALLEST_SCALE,
 )
 
 
@@ -105,20 +98,6 @@ def describes(mode: Mode, found: Surroundings | None) -> bool:
     return bool(np.quantile(np.abs(np.asarray(found.ratios) - 1), 0.8) < NOT_GAUSSIAN)
 
 
-def mean_field(target: Target, key: jax.Array, start: jax.Array) -> Approximation:
-    """Return the independent Gaussians of least reverse Kullback-Leibler divergence.
-
-    Minimises E U(m + s x) - sum log s with Adam; the mean is over minibatches and x ~ N(0, I).
-    NumPyro's `SVI` is not used, because its subsampled plate costs O(N) at each step.
-
-    Raises:
-        ValueError: if the density has no finite integral along a coordinate.
-    """
-    centre, scale = target.run(_fit, key, start)
-    check_tails(target, centre, scale)
-    return Approximation(centre, Diagonal(scale))
-
-
 def surroundings(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:
     """Return the potential around a mode and on the way to other positions, (positions, d)."""
     y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
@@ -129,32 +108,6 @@ def surroundings(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Sur
     found = found - mode.potential_energy
     ratios = found[:CHECKED_DRAWS] / (jnp.sum(y**2, axis=1) / 2)
     return Surroundings(ratios, found[CHECKED_DRAWS:].reshape(-1, PROFILE))
-
-
-def _fit(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:
-    schedule = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
-    optimizer = optax.apply_if_finite(optax.adam(schedule), max_consecutive_errors=FIT_STEPS)
-
-    draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
-
-    def loss(params: tuple[jax.Array, jax.Array], key: jax.Array) -> jax.Array:
-        centre, log_scale = params
-        key_batch, key_noise = random.split(key)
-        noise = random.normal(key_noise, (draws, centre.size), centre.dtype)
-        batch = view.draw(key_batch)
-        points = centre + jnp.exp(log_scale) * noise
-        energies = jax.vmap(lambda z: view.potential(z, batch))(points)
-        return jnp.mean(energies) - jnp.sum(log_scale)
-
-    def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
-        params, state = carry
-        update, state = optimizer.update(jax.grad(loss)(params, key), state, params)
-        return (optax.apply_updates(params, update), state), None
-
-    params = (start, jnp.full_like(start, jnp.log(SMALLEST_SCALE)))
-    carry = (params, optimizer.init(params))
-    (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
-    return params[0], jnp.exp(params[1])
 
 
 def point_count(dimension: int) -> int:

@@ -29,7 +29,8 @@ def first_states(
     """
     program = _FirstStates(options, request.is_single)
     inputs = (prepared._replace(adaptation=None), request.key, request.init_params, tag)
-    states, finite = target.run(program.run, *inputs, name=program.name(*inputs), optimise=False)
+    placed = target.partly_centred(prepared.tuned.centring)
+    states, finite = placed.run(program.run, *inputs, name=program.name(*inputs), optimise=False)
     if target.structure.dimension:
         check_starts(target, states.z, finite)
     return states

@@ -1,5 +1,6 @@
 """Locating the posterior: a first Gaussian approximation, and an anchor."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,13 +10,14 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
+from numpyro_sgmcmc.model import movable_sites
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     describes,
     laplace_at,
-    mean_field,
     surroundings,
 )
+from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import (
     Mode,
     adam,
@@ -44,11 +46,17 @@ class Located(NamedTuple):
         approximation: a Gaussian approximation of the posterior.
         anchor: a point near its centre, with U and grad U at that point.
         other_modes: modes that other searches found; None if there are none.
+        centring: weights of the coordinates of effects, by site; None if effects move as the model
+            has them.
+        stiffest: a curvature that walkers are known to meet, in units of the inverse variance of
+            its direction; 0 if none is known.
     """
 
     approximation: Approximation
     anchor: Anchor
     other_modes: OtherModes | None = None
+    centring: dict[str, jax.Array] | None = None
+    stiffest: float = 0.0
 
 
 def locate(
@@ -58,11 +66,12 @@ def locate(
     starts: jax.Array | None,
     given: dict[str, Any] | None,
     temperature: float,
+    may_recentre: bool = False,
 ) -> Located:
     """Return the Laplace approximation at a mode, or a mean-field fit if it is not sound.
 
     The mode is the best of those that are found from several starts, if the mode found from the
-    first start is sound.
+    first start is sound. In small models a mean-field fit may choose other coordinates of effects.
 
     Args:
         target: the model bound to its data.
@@ -71,6 +80,7 @@ def locate(
         starts: flat positions at which searches begin, (searches, d); None if an anchor is given.
         given: the user's anchor (unconstrained values by site name), or None.
         temperature: T.
+        may_recentre: whether effects may have other coordinates than in the model.
 
     Raises:
         ValueError: if U or its gradient is not finite at the point that was found.
@@ -96,10 +106,19 @@ def locate(
             warn_about_other_modes(target.structure, others)
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
-    approximation = mean_field(target, key_fit, start)
-    anchor = anchor_at(target, approximation.centre)
+    effects = effects_of(target, start) if may_recentre and is_dense(start) else ()
+    approximation, centring = mean_field(target, key_fit, start, effects)
+    anchor = anchor_at(target.partly_centred(centring), approximation.centre)
     check_finite(anchor)
-    return Located(approximation, anchor)
+    return Located(approximation, anchor, None, centring)
+
+
+def effects_of(target: Target, start: jax.Array) -> tuple[str, ...]:
+    """Return the sites of effects that can move in other coordinates."""
+    structure, args, kwargs = target.structure, target.args, target.kwargs
+    draw = partial(structure.constrain, args=args, kwargs=kwargs)
+    values = jax.eval_shape(draw, jax.eval_shape(structure.unravel, start))
+    return movable_sites(structure, values, args, kwargs)
 
 
 def compile_ahead(target: Target, searches: int) -> Located:

@@ -30,6 +30,7 @@ class Options:
         preconditioner: the preconditioner, or None.
         noise_correction: "diagonal", "dense", False for none, or None.
         increments: "normal", "binomial", or None for the default of dynamics and dimension.
+        recentre: whether the warm-up may choose other coordinates of effects.
         num_steps: transitions in one MCMC iteration; None if the warm-up chooses it.
         max_num_steps: the largest number that the warm-up may choose.
         init_strategy: a NumPyro initialisation strategy, such as `init_to_uniform`.
@@ -53,11 +54,21 @@ class Options:
     staleness: Staleness | None = None
     increments: str | None = None
     has_open_minibatch: bool = False
+    recentre: bool = False
 
     @property
     def anchor(self) -> dict[str, Any] | None:
         """The user's anchor: unconstrained values by site name, or None."""
         return None if self.gradient is None else self.gradient.anchor
+
+    @property
+    def may_recentre(self) -> bool:
+        """Whether the warm-up may choose other coordinates of effects.
+
+        It may not where the user's other choices belong to the coordinates of the model.
+        """
+        is_open = self.step_size is None and self.preconditioner is None and self.gradient is None
+        return self.recentre and is_open and self.temperature == 1 and self.staleness is None
 
     def scheme(self, tuned: Tuned) -> AbstractMinibatch:
         """Return the minibatch scheme of a chain with these settings."""

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.flatten_util import ravel_pytree
 
 from numpyro_sgmcmc.model import Structure
 
@@ -23,7 +22,7 @@ def flatten_params(structure: Structure, params: dict[str, Any], what: str) -> j
         name: jnp.asarray(params[name], prototype.dtype)
         for name, prototype in structure.prototype.items()
     }
-    return ravel_pytree(values)[0]
+    return structure.ravel(values)
 
 
 def check_params(

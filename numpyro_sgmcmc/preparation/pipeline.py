@@ -4,10 +4,11 @@ Each stage takes and returns immutable values:
 
 1. `find_starts` returns finite positions at which searches for a mode begin.
 2. `locate` returns a Gaussian approximation of the posterior, and an anchor.
-3. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
+3. `recentred` chooses coordinates of effects in small hierarchies without a useful mode.
+4. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
    settings. If the user gave a step size, `complete` chooses what is left instead.
-4. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
-5. `first_states` returns the first state of each chain.
+5. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
+6. `first_states` returns the first state of each chain.
 
 A model with latents of rows has stages of its own between the first and the last, in `latents/`.
 """
@@ -25,6 +26,7 @@ from numpyro_sgmcmc.preparation.options import Options, candidate_gradients
 from numpyro_sgmcmc.preparation.pace import pace_of
 from numpyro_sgmcmc.preparation.params import check_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
+from numpyro_sgmcmc.preparation.recentring import recentred
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.stale import with_staleness
 from numpyro_sgmcmc.preparation.start import find_starts, several_keys
@@ -66,7 +68,16 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         if options.anchor is None:
             keys = several_keys(key_start, key_starts, searches(target, options, request))
             starts = find_starts(target, keys, options.init_strategy, request)
-        located = locate.locate(target, key_mode, key_others, starts, options.anchor, temperature)
+        located = locate.locate(
+            target,
+            *(key_mode, key_others),
+            *(starts, options.anchor, temperature),
+            may_recentre=options.may_recentre,
+        )
+        if located.centring is not None:
+            given = options, gradients, located, request.num_warmup
+            located = recentred(target, jax.random.key(2), *given)
+            target = target.partly_centred(located.centring)
         prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
         assert prepared.adaptation is not None
         prepared = with_staleness(prepared, options, target.structure.dimension, request.num_warmup)

@@ -5,6 +5,7 @@ from math import tanh
 from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
@@ -50,6 +51,8 @@ class Adaptation(NamedTuple):
         is_for_predictions: whether the settings suit predictions, and not every parameter: the step
             size keeps their variances within the tolerance on average over rows, the share is the
             relative excess of these variances, and a draw is worth 0.3 independent ones of them.
+        centring: weights of the coordinates in which effects move, by site, from 0 (non-centred) to
+            1 (centred); None if they move as the model has them.
     """
 
     gradient: AbstractGradient
@@ -72,6 +75,7 @@ class Adaptation(NamedTuple):
     seconds_per_transition: float | None = None
     noisy_directions: int | None = None
     is_for_predictions: bool = False
+    centring: dict[str, Any] | None = None
 
     @property
     def worth(self) -> float:
@@ -103,7 +107,21 @@ class Adaptation(NamedTuple):
             f" {float(self.step_size):.3g}{friction}: curvature {float(self.curvature):.3g},"
             f" gradient noise {float(self.noise):.3g} in whitened units,"
             f" {heating}; {self._pace()};"
-            f" {self.windows} windows.{advice}"
+            f" {self.windows} windows.{self._coordinates()}{advice}"
+        )
+
+    def _coordinates(self) -> str:
+        """Return the coordinates of effects, if the warm-up chose them."""
+        if self.centring is None:
+            return ""
+        ranges = {name: (float(np.min(c)), float(np.max(c))) for name, c in self.centring.items()}
+        shown = ", ".join(
+            f"{name!r} {low:.2g}" + ("" if low == high else f" to {high:.2g}")
+            for name, (low, high) in ranges.items()
+        )
+        return (
+            f" Effects move in coordinates between the non-centred (0) and the centred form (1):"
+            f" {shown}."
         )
 
     def _pace(self) -> str:

@@ -35,7 +35,7 @@ def check_start(target: Target, position: jax.Array, finite: bool) -> None:
         return
     densities = target.run(_densities_over_blocks if bad_arguments else _densities, key, position)
     sites = [name for name, value in densities.items() if not np.isfinite(value)]
-    by_site = target.structure.unravel(gradient)
+    by_site = target.structure.by_site(gradient)
     slopes = [name for name, value in by_site.items() if not np.all(np.isfinite(value))]
     found = []
     if sites:

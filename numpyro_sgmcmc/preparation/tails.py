@@ -38,7 +38,7 @@ def check_tails(target: Target, centre: jax.Array, scale: jax.Array) -> None:
     if not is_improper.any():
         return
     at = int(widest[np.argmax(is_improper)])
-    places = target.structure.unravel(jnp.arange(centre.size))
+    places = target.structure.by_site(jnp.arange(centre.size))
     site = next(name for name, where in places.items() if bool(jnp.any(where == at)))
     raise ValueError(
         f"Expected a posterior with a finite integral; got a density that does not fall off along"

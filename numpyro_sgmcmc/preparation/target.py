@@ -42,12 +42,21 @@ class Target:
 
     `run(fn, *inputs)` compiles `fn(view, *inputs)` at its first use and keeps the program. All
     chains of one `MCMC` share it. The data are an input of each program.
+
+    Attributes:
+        structure: of the model, whose effects have the coordinates that the model gives them.
+        minibatch: the minibatch scheme.
+        args: the model's positional arguments.
+        kwargs: its keyword arguments.
+        centring: weights of the coordinates in which effects move, by site, or None. They too are
+            inputs of each program, so that targets with different weights share them.
     """
 
     structure: Structure
     minibatch: AbstractMinibatch
     args: tuple
     kwargs: dict
+    centring: dict[str, jax.Array] | None = None
     _programs: dict[Any, Callable] = field(default_factory=dict)
     _ahead: dict[Any, Begun] = field(default_factory=dict)
 
@@ -72,6 +81,10 @@ class Target:
             return self
         return replace(last, args=self.args, kwargs=self.kwargs)
 
+    def partly_centred(self, weights: dict[str, jax.Array] | None) -> "Target":
+        """Return this target with effects that move in other `Coordinates`."""
+        return replace(self, centring=weights)
+
     def run(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
@@ -85,11 +98,11 @@ class Target:
         arrays, _ = split_arguments(self.args, self.kwargs)
         if is_traced((arrays, inputs)):
             # The enclosing program is compiled with its own options.
-            return self._program((key, "inner"), fn, None)(arrays, *inputs)
-        compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
+            return self._program((key, "inner"), fn, None)(arrays, self.centring, *inputs)
+        compiled = self._ahead.get(self._place(key, inputs)) if self._ahead else None
         if compiled is not None:
-            return compiled.program.result()(arrays, *inputs)
-        return self._program(key, fn, self._options(optimise))(arrays, *inputs)
+            return compiled.program.result()(arrays, self.centring, *inputs)
+        return self._program(key, fn, self._options(optimise))(arrays, self.centring, *inputs)
 
     def ahead(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Begin to compile `fn` in another thread for inputs of these shapes; return output shapes.
@@ -106,12 +119,16 @@ class Target:
     def _begun(self, fn: Callable, inputs: tuple, name: Any, optimise: bool) -> Begun:
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
-        place = key, _signature(inputs)
+        place = self._place(key, inputs)
         if place not in self._ahead:
-            traced = self._program(key, fn, self._options(optimise)).trace(arrays, *inputs)
+            program = self._program(key, fn, self._options(optimise))
+            traced = program.trace(arrays, self.centring, *inputs)
             compiled = _compiler().submit(traced.lower().compile)
             self._ahead[place] = Begun(compiled, traced.out_info)
         return self._ahead[place]
+
+    def _place(self, key: Any, inputs: tuple) -> Any:
+        return key, _signature((self.centring, inputs))
 
     def _options(self, optimise: bool) -> dict[str, Any] | None:
         return compiler_options(self.structure.dimension, optimise)
@@ -121,9 +138,10 @@ class Target:
             _, rebuild = split_arguments(self.args, self.kwargs)
             structure, minibatch = self.structure, self.minibatch
 
-            def traced(arrays: list[Any], *inputs: Any) -> Any:
+            def traced(arrays: list[Any], centring: Any, *inputs: Any) -> Any:
                 args, kwargs = rebuild(arrays)
-                return fn(View(structure, minibatch, args, kwargs), *inputs)
+                placed = structure.partly_centred(centring, args, kwargs)
+                return fn(View(placed, minibatch, args, kwargs), *inputs)
 
             self._programs[key] = jax.jit(traced, compiler_options=options)
         return self._programs[key]
@@ -176,6 +194,11 @@ class View:
     def potential(self) -> StochasticPotential:
         """The stochastic potential."""
         return stochastic_potential(self.structure, self.args, self.kwargs)
+
+    def partly_centred(self, weights: dict[str, jax.Array] | None) -> "View":
+        """Return this view with effects that move in other `Coordinates`."""
+        placed = self.structure.partly_centred(weights, self.args, self.kwargs)
+        return replace(self, structure=placed)
 
     def draw(self, key: jax.Array) -> Minibatch:
         """Return an independent minibatch."""

@@ -284,3 +284,18 @@ ROWS_AT_ONCE = 1_024
 
 MANY_ROWS = 4_096
 """Rows that represent the whole data if a curvature need not be exact."""
+
+# Coordinates of effects.
+
+PILOT_SHARE = 0.25
+"""Length of the warm-up that shows how scales vary, as a share of the whole warm-up."""
+
+PILOT_DRAWS = 2_000
+"""Draws of its approximation, from which quantiles of log scales are taken."""
+
+LEAST_LIKELY = 1e-4
+"""Probability of a smaller scale, up to which the curvature of effects is bounded: a walker of the
+longest warm-up has about as many independent draws."""
+
+GRID_OF_WEIGHTS = 21
+"""Number of weights from 0 to 1 that are compared; stiffness changes little between neighbours."""

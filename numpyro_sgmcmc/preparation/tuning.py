@@ -50,6 +50,7 @@ def choose_numbers(
     smallest_curvature: jax.Array | None = None,
     caution: float = 1.0,
     differ: bool = False,
+    stiffest: float = 0.0,
 ) -> tuple[Adaptation, AbstractLinearMap]:
     """Choose a gradient estimator, the friction, and the largest step size within tolerance.
 
@@ -68,12 +69,14 @@ def choose_numbers(
         caution: factor of the step size; below 1 if larger step sizes have diverged.
         differ: whether directions of large noise are known to differ over the posterior, so that
             they are not looked for.
+        stiffest: a curvature that is known to be reached, although few points show it.
     """
     key_curvature, key_noise, key_uneven, key_rows, key_spectrum, key_deficit = random.keys_of(
         key, 6
     )
     temperature = options.temperature
     curvature = typical_curvature(target, preconditioner, points, key_curvature)
+    curvature = curvature._replace(largest=jnp.maximum(curvature.largest, stiffest))
     gradient, noise = _least_noisy(
         target, key_noise, gradients, preconditioner, anchor, points, curvature.largest
     )

@@ -64,7 +64,7 @@ def warm_up(
     from such a window and repeats it with half of the step size, up to four times in all.
 
     Args:
-        target: the model bound to its data.
+        target: the model bound to its data, with effects in the coordinates of `located`.
         key: key of the walkers and measurements.
         options: the user's choices.
         gradients: estimators to choose from, the preferred one first.
@@ -72,7 +72,7 @@ def warm_up(
         num_warmup: number of NumPyro's warm-up iterations. There are no windows if all of them
             together have less than 20 transitions.
     """
-    approximation, anchor, other_modes = located
+    approximation, anchor, other_modes, centring, stiffest = located
     dimension, temperature = approximation.centre.size, options.temperature
     given: Any = options.preconditioner
     is_known = approximation.spread.is_dense
@@ -91,7 +91,9 @@ def warm_up(
         linear = given or approximation.spread
         smallest = _smallest(approximation, linear) if is_known else None
         return choose_numbers(
-            target, key, options, gradients, linear, anchor, points, smallest, caution, differ
+            target,
+            *(key, options, gradients, linear),
+            *(anchor, points, smallest, caution, differ, stiffest),
         )
 
     adaptation, linear = tuned_at(key_tune, points)
@@ -134,8 +136,9 @@ def warm_up(
         tuned = tuned._replace(pace=pace_of(num_steps, num_warmup))
     else:
         num_steps = jnp.asarray(options.num_steps, jnp.int32)
-    tuned = tuned._replace(other_modes=other_modes)
+    tuned = tuned._replace(other_modes=other_modes, centring=centring)
     adaptation = adaptation._replace(
+        centring=centring,
         num_steps=num_steps,
         autocorrelation_time=need.time,
         slowest_site=need.site,
@@ -161,7 +164,7 @@ def compile_ahead(
         located: shapes of the start of the warm-up.
         num_warmup: number of NumPyro's warm-up iterations.
     """
-    approximation, anchor, _ = located
+    approximation, anchor = located.approximation, located.anchor
     gradient = gradients[0]
     key = jax.eval_shape(jax.random.key, 0)
     position: Any = approximation.centre

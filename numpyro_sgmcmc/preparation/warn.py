@@ -58,7 +58,7 @@ def warn_about_mode(structure: Structure, mode: Mode, given: bool) -> None:
     axes = principal_axes(mode.hessian)
     smallest = float(axes.curvatures[0])
     if smallest < -float(axes.floor):
-        sites = structure.unravel(jnp.abs(axes.vectors[:, 0]))
+        sites = structure.by_site(jnp.abs(axes.vectors[:, 0]))
         worst = max(sites, key=lambda name: float(jnp.max(sites[name], initial=0.0)))
         warn_user(
             f"The curvature at {what} is not positive (smallest eigenvalue of the Hessian"
@@ -82,7 +82,7 @@ def warn_about_other_modes(structure: Structure, found: OtherModes | None) -> No
     if found is None:
         return
     count, share = len(found.shares), 1 - float(jnp.sum(found.shares))
-    away = structure.unravel(jnp.abs(found.positions[0] - found.centre))
+    away = structure.by_site(jnp.abs(found.positions[0] - found.centre))
     site = max(away, key=lambda name: float(jnp.max(away[name], initial=0.0)))
     several = "another mode" if count == 1 else f"{count} other modes"
     warn_user(

@@ -151,9 +151,11 @@ def _tuned(run: Run) -> dict[str, Any]:
     if run.adaptation is None:
         return {"tuned": int(run.tuned.step_size is not None)} | missed
     found = run.adaptation._asdict()
+    weights = found.pop("centring") or {}
     elsewhere = "gradient", "correction", "step_size", "friction", "num_steps", "plates", "scheme"
     for name in elsewhere:
         del found[name]
+    found |= {f"centring_{site}": np.mean(weight) for site, weight in weights.items()}
     values = {name: value for name, value in found.items() if value is not None}
     return (
         {"tuned": 1}

@@ -4,6 +4,7 @@ from time import perf_counter
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from numpyro.infer import MCMC
 
@@ -71,9 +72,10 @@ def _kernel_of(mcmc: Any) -> NumPyroKernel:
 def _target_of(kernel: NumPyroKernel, args: tuple, kwargs: dict, state: Any) -> Target:
     """Return the model bound to the run's data, after a check that the state was made for them."""
     target = kernel.memory.target_for(kernel.model, kernel.options, args, kwargs)
-    tag = state.data
+    found = state.data, state.tuned.centring
     if np.ndim(state.i) == 1:
-        tag = jax.tree.map(lambda x: np.asarray(x)[0], tag)
+        found = jax.tree.map(lambda x: np.asarray(x)[0], found)
+    tag, centring = found
     if not bool(is_made_for(tag, target.fingerprint, args, kwargs)):
         raise ValueError(
             "Expected the data that the run was made with; got others: either an array has been"
@@ -81,7 +83,7 @@ def _target_of(kernel: NumPyroKernel, args: tuple, kwargs: dict, state: Any) -> 
             " belong to these data. Run again with `mcmc.run(key, ...)`, and pass a copy of an"
             " array that you edit later."
         )
-    return target
+    return target.partly_centred(jax.tree.map(jnp.asarray, centring))
 
 
 def _wall_time(kernel: NumPyroKernel, target: Target, mcmc: MCMC) -> float | None:

@@ -51,6 +51,8 @@ class Tuned(NamedTuple):
         remedy: the remedy against the bias of stale gradients, or None.
         scheme: the minibatch scheme that the warm-up chose; None if it is that of the options.
         other_modes: modes at which no chain starts; None if no search found any.
+        centring: weights of the coordinates in which effects move, by site, from 0 (non-centred) to
+            1 (centred); None if they move as the model has them.
     """
 
     step_size: jax.Array | None
@@ -62,3 +64,4 @@ class Tuned(NamedTuple):
     remedy: AbstractRemedy | None = None
     scheme: AbstractMinibatch | None = None
     other_modes: OtherModes | None = None
+    centring: dict[str, jax.Array] | None = None

@@ -23,11 +23,15 @@ def badly_centred(run: Run) -> BadlyCentred | None:
     curvature 1 / s^2 along them varies by orders of magnitude if log s is wide. No constant step
     size suits all of it. Written non-centred, the effects' curvature does not depend on s. Effects
     that the data determine well have a standard deviation far below s, and are better centred.
+    Effects that the run moved in coordinates of its own are left out.
     """
     structure, target = run.structure, run.target
     first = {name: run.draws[name][0, 0] for name in structure.prototype}
     found: list[tuple[float, BadlyCentred]] = []
+    moved = run.tuned.centring or {}
     for site, scales in centred_sites(structure, first, target.args, target.kwargs):
+        if site in moved:
+            continue
         effects = np.asarray(run.draws[site], np.float64)
         width = np.median(effects.std(axis=(0, 1)))
         for name in scales:

@@ -5,7 +5,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from numpyro.infer.util import unconstrain_fn
 
 from numpyro_sgmcmc.preparation import Target, View
@@ -24,6 +23,6 @@ def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
 
     def one(draw: dict[str, jax.Array]) -> jax.Array:
         free = unconstrain_fn(model, view.args, view.kwargs, draw)
-        return ravel_pytree({name: free[name] for name in structure.prototype})[0]
+        return structure.ravel({name: free[name] for name in structure.prototype})
 
     return jax.vmap(one)(sites)

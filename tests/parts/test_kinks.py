@@ -10,9 +10,9 @@ import pytest
 from numpyro_sgmcmc import SGHMCSplit
 from numpyro_sgmcmc.preconditioner import Diagonal, Identity
 from numpyro_sgmcmc.preparation import Approximation
-from numpyro_sgmcmc.preparation.approximation import mean_field
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.learning import updated
+from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.windows import Seen
 from tests.parts.test_warmup import target_of
@@ -109,4 +109,4 @@ def test_an_improper_density_is_refused_with_its_site(model, site):
 )
 def test_a_proper_density_is_not_refused_however_vague(distribution):
     target = target_of(density(distribution))
-    assert np.isfinite(mean_field(target, KEY, jnp.zeros(1)).centre).all()
+    assert np.isfinite(mean_field(target, KEY, jnp.zeros(1)).approximation.centre).all()

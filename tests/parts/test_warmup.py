@@ -20,9 +20,10 @@ from numpyro_sgmcmc import (
 )
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Approximation, Target
-from numpyro_sgmcmc.preparation.approximation import is_sound, laplace, mean_field
+from numpyro_sgmcmc.preparation.approximation import is_sound, laplace
 from numpyro_sgmcmc.preparation.learning import is_lost, updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
+from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import find_mode
 from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
@@ -244,7 +245,7 @@ def test_a_mean_field_fit_of_a_gaussian():
     standard errors (false failures: 6 x 1.6e-4).
     """
     keys = jax.random.split(jax.random.key(0), 16)
-    fits = [mean_field(TARGET, key, jnp.zeros(3)) for key in keys]
+    fits = [mean_field(TARGET, key, jnp.zeros(3)).approximation for key in keys]
     scale = 1 / np.sqrt(np.diag(EXACT.hessian))
     for errors in (
         np.array([(fit.centre - EXACT.mode) / scale for fit in fits]),

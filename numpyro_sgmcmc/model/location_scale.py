@@ -1,0 +1,20 @@
+"""Priors of effects that are a location plus a scale times a fixed distribution."""
+
+from typing import Any
+
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+
+WRAPPERS = (dist.Independent, dist.ExpandedDistribution, dist.MaskedDistribution)
+
+
+def location_and_scale(prior: Any) -> tuple[Any, Any] | None:
+    """Return location and scale of a prior on the real line; None if it has not both.
+
+    Their shapes broadcast to that of the site's value.
+    """
+    while isinstance(prior, WRAPPERS):
+        prior = prior.base_dist
+    is_real = prior.support is constraints.real
+    has_both = {"loc", "scale"} <= set(prior.arg_constraints)
+    return (prior.loc, prior.scale) if is_real and has_both else None

@@ -1,0 +1,150 @@
+"""The choice of coordinates of effects between the centred and the non-centred form."""
+
+from collections.abc import Sequence
+from functools import partial
+from math import log
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.gradient import AbstractGradient
+from numpyro_sgmcmc.preconditioner import Diagonal
+from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.locate import Located, anchor_at
+from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import (
+    GRID_OF_WEIGHTS,
+    LEAST_LIKELY,
+    PILOT_DRAWS,
+    PILOT_SHARE,
+)
+from numpyro_sgmcmc.preparation.warmup import warm_up
+
+
+def recentred(
+    target: Target,
+    key: jax.Array,
+    options: Options,
+    gradients: Sequence[AbstractGradient],
+    located: Located,
+    num_warmup: int,
+) -> Located:
+    """Return the start of a warm-up in coordinates of effects that are least stiff.
+
+    A short warm-up in the coordinates of the mean-field fit shows how the scales vary over the
+    posterior. The fit itself does not: it is too narrow where a scale's posterior reaches 0.
+
+    Args:
+        target: the model bound to its data, with effects as in the model.
+        key: of the short warm-up and its draws.
+        options: the user's choices.
+        gradients: estimators to choose from, the preferred one first.
+        located: the mean-field fit and its coordinates.
+        num_warmup: number of NumPyro's warm-up iterations.
+    """
+    key_pilot, key_draws = random.keys_of(key, 2)
+    pilot, length = target.partly_centred(located.centring), round(PILOT_SHARE * num_warmup)
+    shown = warm_up(pilot, key_pilot, options, gradients, located, length).approximation
+    assert shown is not None
+    values, log_scales = pilot.run(_draws, shown, key_draws)
+    log_scales = {name: np.asarray(draws, np.float64) for name, draws in log_scales.items()}
+    centre = jax.tree.map(lambda draws: jnp.median(draws, axis=0), values)
+    information = target.run(_information, centre, jax.tree.map(jnp.zeros_like, located.centring))
+    found = {
+        name: least_stiff(draws, np.asarray(information[name]))
+        for name, draws in log_scales.items()
+    }
+    weights = {name: jnp.asarray(best.weights, values[name].dtype) for name, best in found.items()}
+    chosen = target.partly_centred(weights)
+    points = chosen.run(_moved, values)
+    approximation = Approximation(jnp.median(points, axis=0), Diagonal(jnp.std(points, axis=0)))
+    anchor = anchor_at(chosen, approximation.centre)
+    stiffest = max(float(np.max(best.stiffness)) for best in found.values())
+    return Located(approximation, anchor, located.other_modes, weights, stiffest)
+
+
+class LeastStiff(NamedTuple):
+    """Weights of effects, and how stiff the effects are with them.
+
+    Attributes:
+        weights: c of each effect.
+        stiffness: the largest curvature of each, in units of its inverse variance.
+    """
+
+    weights: np.ndarray
+    stiffness: np.ndarray
+
+
+def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> LeastStiff:
+    """Return the weights c of least stiffness.
+
+    Along an effect with the scale s and the information i of its data, the curvature is
+
+        K(s) = s^(-2 c) + i s^(2 (1 - c)),
+
+    the prior's part and the data's part. The largest curvature limits the step size, and the mean
+    of 1 / K is the effect's variance, so that max K(s) E[1 / K(s)] is the number of steps that its
+    relaxation takes. K is convex in log s, and so is largest at an end of the range of s. A
+    Gaussian approximation knows little of the tails. Towards 0 the tail of log s is taken to be
+    exponential, as it is where the data allow s = 0; its rate is that of the quantiles from 1/20
+    to 1/4.
+
+    Args:
+        log_scales: log s over the posterior, (draws, ...).
+        information: i of each effect, (...).
+    """
+    fifth, quarter = np.quantile(log_scales, [0.05, 0.25], axis=0)
+    low = fifth - (quarter - fifth) * log(0.05 / LEAST_LIKELY) / log(5)
+    high = np.mean(log_scales, axis=0) + 2.33 * np.std(log_scales, axis=0)
+    best, weights = np.full(information.shape, np.inf), np.ones(information.shape)
+    for weight in np.linspace(1.0, 0.0, GRID_OF_WEIGHTS):
+        curvature = partial(_curvature, weight, information)
+        largest = np.maximum(curvature(low), curvature(high))
+        stiffness = largest * np.mean(1 / curvature(log_scales), axis=0)
+        weights = np.where(stiffness < best, weight, weights)
+        best = np.minimum(stiffness, best)
+    return LeastStiff(weights, best)
+
+
+def _curvature(weight: float, information: np.ndarray, log_scale: np.ndarray) -> np.ndarray:
+    prior = np.exp(-2 * weight * log_scale)
+    return prior + information * np.exp(2 * (1 - weight) * log_scale)
+
+
+def _draws(
+    view: View, approximation: Approximation, key: jax.Array
+) -> tuple[dict[str, jax.Array], dict[str, Any]]:
+    """Return draws of unconstrained values by site, and log s at these."""
+    points = approximation.draw(key, PILOT_DRAWS)
+    values = jax.vmap(view.structure.unravel)(points)
+    coordinates = view.structure.coordinates
+    assert coordinates is not None
+    return values, jax.vmap(coordinates.log_scales)(values)
+
+
+def _information(
+    view: View, centre: dict[str, jax.Array], zeros: dict[str, jax.Array]
+) -> dict[str, jax.Array]:
+    """Return the information of the data on each effect, at unconstrained values by site.
+
+    Non-centred effects y have the curvature 1 + i s^2, where 1 is the prior's.
+    """
+    apart = view.partly_centred(zeros)
+    coordinates = apart.structure.coordinates
+    assert coordinates is not None
+    _, _, hessian = apart.second_order(apart.structure.ravel(centre))
+    curvatures = view.structure.by_site(jnp.diagonal(hessian))
+    log_scales = coordinates.log_scales(centre)
+    return {
+        name: jnp.maximum(curvatures[name] - 1, 0.0) * jnp.exp(-2 * log_scale)
+        for name, log_scale in log_scales.items()
+    }
+
+
+def _moved(view: View, values: dict[str, jax.Array]) -> jax.Array:
+    """Return the positions of unconstrained values by site, (draws, d)."""
+    return jax.vmap(view.structure.ravel)(values)
