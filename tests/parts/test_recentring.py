@@ -11,7 +11,15 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc import SGLD, RichardsonRomberg, SGHMCSplit, run, to_inference_data
+from numpyro_sgmcmc import (
+    SGLD,
+    ReplicaExchange,
+    RichardsonRomberg,
+    SGHMCSplit,
+    StaleGradient,
+    run,
+    to_inference_data,
+)
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
@@ -131,8 +139,10 @@ def test_chains_start_at_the_users_values():
         SGHMCSplit(clinics, preconditioner=Identity()),
         SGHMCSplit(clinics, gradient=FixedPoint()),
         RichardsonRomberg(SGLD(clinics)),
+        ReplicaExchange(SGHMCSplit(clinics), [1, 2]),
+        StaleGradient(SGHMCSplit(clinics), 2),
     ],
-    ids=["switched off", "step size", "temperature", "preconditioner", "gradient", "extrapolated"],
+    ids=lambda kernel: type(kernel).__name__,
 )
 def test_other_choices_belong_to_the_coordinates_of_the_model(kernel):
     assert not kernel.options.may_recentre
