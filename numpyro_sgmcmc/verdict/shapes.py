@@ -13,9 +13,9 @@ BINS = 16
 """Bins of a histogram from the quantile 0.005 to 0.995. Of 400 effective draws a bin holds 25."""
 
 DEEP = 1.0
-"""Standard errors by which a bin must be below others on both sides to be a valley. Chance makes one
-in 3 % of Gaussian samples of 4,000 draws, and in 17 % of those of a Gamma variable of shape 0.6; a
-second mode of a tenth of the probability, 4 standard deviations away, is missed in 5 %."""
+"""Standard errors by which a bin must be below others on both sides to be a valley. Chance makes
+one in 3 % of Gaussian samples of 4,000 draws, and in 17 % of those of a Gamma variable of shape
+0.6; a second mode of a tenth of the probability, 4 standard deviations away, is missed in 5 %."""
 
 
 def bimodality(draws: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -38,7 +38,8 @@ def has_valley(draws: np.ndarray, batches: Batches) -> bool:
     A skewed density with one mode may have a larger bimodality coefficient than one with two: that
     of log s has, where data allow a scale s = 0. Its histogram has no valley.
     """
-    edges = np.linspace(*np.quantile(draws, [0.005, 0.995]), BINS + 1)
+    low, high = np.quantile(draws, [0.005, 0.995])
+    edges = np.linspace(low, high, BINS + 1)
     places = np.searchsorted(edges, draws, side="right") - 1
     means = batches.means((places[:, None] == np.arange(BINS)).astype(np.float64))
     shares, error = batches.mass @ means, batches.standard_error(means)

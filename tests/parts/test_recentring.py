@@ -170,8 +170,7 @@ def test_the_weight_follows_from_the_information():
     assert np.all(np.diff(found) >= 0)
 
     def stiffness(weight, i):
-        low, quarter = np.quantile(log_scales[:, 0], [0.05, 0.25])
-        ends = low - (quarter - low) * np.log(500) / np.log(5), log_scales.mean() + 2.33 * 0.6
+        ends = [log_scales[:, 0].mean() + k * log_scales[:, 0].std() for k in (-7.5, 2.33)]
         curvature = lambda u: np.exp(-2 * weight * u) + i * np.exp(2 * (1 - weight) * u)  # noqa: E731
         return max(map(curvature, ends)) * np.mean(1 / curvature(log_scales[:, 0]))
 
