@@ -301,5 +301,5 @@ walker of the longest warm-up has about as many independent draws."""
 HIGHEST_SCALE = 2.33
 """The same of probability 0.99 of a Gaussian log s."""
 
-GRID_OF_WEIGHTS = 21
+GRID_OF_WEIGHTS = 41
 """Number of weights from 0 to 1 that are compared; stiffness changes little between neighbours."""
