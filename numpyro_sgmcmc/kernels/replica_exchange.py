@@ -1,6 +1,7 @@
 """Replicas of a kernel at several temperatures that swap their positions."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, final
@@ -159,8 +160,11 @@ class ReplicaExchange(NumPyroKernel):
 
     @property
     def options(self) -> Options:
-        """The user's choices for each replica, at the lowest temperature."""
-        return self.kernel.options
+        """The user's choices for each replica, at the lowest temperature.
+
+        Effects move as the model has them.
+        """
+        return replace(self.kernel.options, recentre=False)
 
     @property
     def memory(self) -> Memory:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import log
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +17,8 @@ from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     GRID_OF_WEIGHTS,
-    LEAST_LIKELY,
+    HIGHEST_SCALE,
+    LOWEST_SCALE,
     PILOT_DRAWS,
     PILOT_SHARE,
 )
@@ -88,18 +88,17 @@ def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> LeastStiff:
 
     the prior's part and the data's part. The largest curvature limits the step size, and the mean
     of 1 / K is the effect's variance, so that max K(s) E[1 / K(s)] is the number of steps that its
-    relaxation takes. K is convex in log s, and so is largest at an end of the range of s. A
-    Gaussian approximation knows little of the tails. Towards 0 the tail of log s is taken to be
-    exponential, as it is where the data allow s = 0; its rate is that of the quantiles from 1/20
-    to 1/4.
+    relaxation takes. K is convex in log s, and so is largest at an end of the range of s. The draws
+    are those of a Gaussian approximation, which knows mean and standard deviation of log s but not
+    its tails. Where the data allow s = 0, the tail towards 0 is that of a half-normal s: the
+    range begins at its quantile of probability 1e-4, and ends at the Gaussian's of 0.99.
 
     Args:
         log_scales: log s over the posterior, (draws, ...).
         information: i of each effect, (...).
     """
-    fifth, quarter = np.quantile(log_scales, [0.05, 0.25], axis=0)
-    low = fifth - (quarter - fifth) * log(0.05 / LEAST_LIKELY) / log(5)
-    high = np.mean(log_scales, axis=0) + 2.33 * np.std(log_scales, axis=0)
+    mean, spread = np.mean(log_scales, axis=0), np.std(log_scales, axis=0)
+    low, high = mean + LOWEST_SCALE * spread, mean + HIGHEST_SCALE * spread
     best, weights = np.full(information.shape, np.inf), np.ones(information.shape)
     for weight in np.linspace(1.0, 0.0, GRID_OF_WEIGHTS):
         curvature = partial(_curvature, weight, information)

@@ -293,9 +293,13 @@ PILOT_SHARE = 0.25
 PILOT_DRAWS = 2_000
 """Draws of its approximation, from which quantiles of log scales are taken."""
 
-LEAST_LIKELY = 1e-4
-"""Probability of a smaller scale, up to which the curvature of effects is bounded: a walker of the
-longest warm-up has about as many independent draws."""
+LOWEST_SCALE = -7.5
+"""Quantile of log s of probability 1e-4 in standard deviations from its mean, if s is half-normal:
+log |N(0, 1)| has the mean -0.635, the standard deviation 1.11 and the quantile log(1.25e-4). A
+walker of the longest warm-up has about as many independent draws."""
 
-GRID_OF_WEIGHTS = 21
+HIGHEST_SCALE = 2.33
+"""The same of probability 0.99 of a Gaussian log s."""
+
+GRID_OF_WEIGHTS = 41
 """Number of weights from 0 to 1 that are compared; stiffness changes little between neighbours."""

@@ -21,7 +21,7 @@ from numpyro_sgmcmc.verdict.measurement import (
 )
 from numpyro_sgmcmc.verdict.pooling import Judged, judged
 from numpyro_sgmcmc.verdict.run import FinishedRun
-from numpyro_sgmcmc.verdict.shapes import bimodality, tail_indices
+from numpyro_sgmcmc.verdict.shapes import bimodality, has_valley, tail_indices
 from numpyro_sgmcmc.verdict.softness import softest_directions, with_directions
 from numpyro_sgmcmc.verdict.theory import Predicted, predicted
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -101,7 +101,9 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         judged(found.mean, batches, labels, MEAN_TOLERANCE),
         theory,
         batches,
-        unchecked or unforgotten(run, samples[0], found.fields[0]) or _unchecked(run, found),
+        unchecked
+        or unforgotten(run, samples[0], found.fields[0])
+        or _unchecked(run, found, batches),
         value,
         p_value,
     )
@@ -114,7 +116,9 @@ def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
     return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
 
 
-def _unchecked(run: FinishedRun, found: Measured) -> tuple[int | None, str] | None:
+def _unchecked(
+    run: FinishedRun, found: Measured, batches: Batches
+) -> tuple[int | None, str] | None:
     dimension = run.walkers[0].draws.shape[2]
     flat = run.walkers[0].draws.reshape(-1, dimension)
     heavy = np.flatnonzero(tail_indices(flat[spread(len(flat), TAIL_DRAWS)]) > HEAVIEST_TAIL)
@@ -122,7 +126,8 @@ def _unchecked(run: FinishedRun, found: Measured) -> tuple[int | None, str] | No
         return int(heavy[0]), "as the tails are so heavy that a variance need not exist"
     several = bimodality(flat, run.weights.reshape(-1) / run.weights.sum()) > BIMODAL
     apart = np.flatnonzero(several & (found.mean_explained[:dimension] < MODES_APART))
-    if apart.size:
+    apart = [at for at in apart if has_valley(flat[:, at], batches)]
+    if apart:
         return int(apart[0]), "as gradients say too little of the proportions of several modes"
     undefined = np.flatnonzero(~np.isfinite(found.variance.value))
     if undefined.size:

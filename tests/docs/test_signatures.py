@@ -30,9 +30,11 @@ NAMED = {
     and issubclass(kernel, kernels.AbstractKernel | kernels.AbstractRichardsonRomberg)
     and name not in ("RichardsonRomberg", "StaleGradient")  # they wrap a kernel with its options
 }
-WITH_GRADIENT = {name: ("gradient", "latent_move") for name in ("SGLDFP", "SVRGLD", "SAGALD")}
-FIXED = WITH_GRADIENT | {name: ("latent_move",) for name in ("SGRRLD", "SGRRHMC")}
-"""Options that a kernel does not have: the gradient is its own, or it has no latents of rows."""
+OF_SGLD = "latent_move", "recentre"
+WITH_GRADIENT = {name: ("gradient", *OF_SGLD) for name in ("SGLDFP", "SVRGLD", "SAGALD")}
+FIXED = WITH_GRADIENT | dict.fromkeys(("SGRRLD", "SGRRHMC"), OF_SGLD)
+"""Options that a kernel does not have: the gradient is its own, it has no latents of rows, or its
+walkers move effects as the model has them."""
 INVALID = {
     "gradient": "plain",
     "temperature": "warm",
@@ -44,6 +46,7 @@ INVALID = {
     "max_num_steps": 0,
     "init_strategy": 3,
     "latent_move": "hmc",
+    "recentre": "always",
 }
 
 

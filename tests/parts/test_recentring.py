@@ -11,7 +11,15 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc import SGLD, RichardsonRomberg, SGHMCSplit, run, to_inference_data
+from numpyro_sgmcmc import (
+    SGLD,
+    ReplicaExchange,
+    RichardsonRomberg,
+    SGHMCSplit,
+    StaleGradient,
+    run,
+    to_inference_data,
+)
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
@@ -131,8 +139,10 @@ def test_chains_start_at_the_users_values():
         SGHMCSplit(clinics, preconditioner=Identity()),
         SGHMCSplit(clinics, gradient=FixedPoint()),
         RichardsonRomberg(SGLD(clinics)),
+        ReplicaExchange(SGHMCSplit(clinics), [1, 2]),
+        StaleGradient(SGHMCSplit(clinics), 2),
     ],
-    ids=["switched off", "step size", "temperature", "preconditioner", "gradient", "extrapolated"],
+    ids=lambda kernel: type(kernel).__name__,
 )
 def test_other_choices_belong_to_the_coordinates_of_the_model(kernel):
     assert not kernel.options.may_recentre
@@ -160,8 +170,7 @@ def test_the_weight_follows_from_the_information():
     assert np.all(np.diff(found) >= 0)
 
     def stiffness(weight, i):
-        low, quarter = np.quantile(log_scales[:, 0], [0.05, 0.25])
-        ends = low - (quarter - low) * np.log(500) / np.log(5), log_scales.mean() + 2.33 * 0.6
+        ends = [log_scales[:, 0].mean() + k * log_scales[:, 0].std() for k in (-7.5, 2.33)]
         curvature = lambda u: np.exp(-2 * weight * u) + i * np.exp(2 * (1 - weight) * u)  # noqa: E731
         return max(map(curvature, ends)) * np.mean(1 / curvature(log_scales[:, 0]))
 
