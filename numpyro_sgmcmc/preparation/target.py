@@ -72,7 +72,14 @@ class Target:
             return self
         return replace(last, args=self.args, kwargs=self.kwargs)
 
-    def run(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
+    def run(
+        self,
+        fn: Callable,
+        *inputs: Any,
+        name: Any = None,
+        optimise: bool = True,
+        donate: tuple[int, ...] = (),
+    ) -> Any:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
         Args:
@@ -80,6 +87,7 @@ class Target:
             *inputs: arrays, or pytrees of arrays.
             name: distinguishes closures of one function; by default the function itself.
             optimise: whether to optimise the program, for those that compute for long.
+            donate: places of inputs that are not used again, whose memory the outputs may take.
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
@@ -89,7 +97,7 @@ class Target:
         compiled = self._ahead.get((key, _signature(inputs))) if self._ahead else None
         if compiled is not None:
             return compiled.program.result()(arrays, *inputs)
-        return self._program(key, fn, self._options(optimise))(arrays, *inputs)
+        return self._program(key, fn, self._options(optimise), donate)(arrays, *inputs)
 
     def ahead(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Begin to compile `fn` in another thread for inputs of these shapes; return output shapes.
@@ -116,7 +124,13 @@ class Target:
     def _options(self, optimise: bool) -> dict[str, Any] | None:
         return compiler_options(self.structure.dimension, optimise)
 
-    def _program(self, key: Any, fn: Callable, options: dict[str, Any] | None) -> Any:
+    def _program(
+        self,
+        key: Any,
+        fn: Callable,
+        options: dict[str, Any] | None,
+        donate: tuple[int, ...] = (),
+    ) -> Any:
         if key not in self._programs:
             _, rebuild = split_arguments(self.args, self.kwargs)
             structure, minibatch = self.structure, self.minibatch
@@ -125,7 +139,8 @@ class Target:
                 args, kwargs = rebuild(arrays)
                 return fn(View(structure, minibatch, args, kwargs), *inputs)
 
-            self._programs[key] = jax.jit(traced, compiler_options=options)
+            given = tuple(1 + place for place in donate)  # The arrays come first.
+            self._programs[key] = jax.jit(traced, compiler_options=options, donate_argnums=given)
         return self._programs[key]
 
 

@@ -28,15 +28,6 @@ class Walkers(NamedTuple):
     latents: LatentState
 
 
-def without_moments(walkers: Walkers, wait: Any) -> Walkers:
-    """Return walkers that keep moments of their latents after so many transitions."""
-    state = walkers.latents
-    names = ("visits", "mean", "square", "moves", "acceptance")
-    nothing = {name: jnp.zeros_like(getattr(state, name)) for name in names}
-    waits = jnp.full_like(state.wait, wait)
-    return walkers._replace(latents=state._replace(wait=waits, **nothing))
-
-
 def noise_at_latents(
     view: View, gradient: AbstractGradient, linear: Any, walkers: Walkers, keys: jax.Array
 ) -> Noise:

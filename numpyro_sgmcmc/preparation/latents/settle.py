@@ -4,14 +4,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents import first_state
 from numpyro_sgmcmc.model.local import check_rows
 from numpyro_sgmcmc.preparation.latents.moves import check_move
-from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
+from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
@@ -55,15 +53,15 @@ def check_independence(target: Target) -> None:
 
 def settled(
     target: Target, key: jax.Array, options: Options, request: Request
-) -> tuple[Walkers, jax.Array]:
-    """Return walkers after their sweeps, and Hessians in z at their last points, (m, d, d).
+) -> tuple[Starts, jax.Array]:
+    """Return where walkers are after their sweeps, and Hessians in z at last points, (m, d, d).
 
     Raises:
         ValueError: if no start is finite.
     """
     local = target.structure.local
     assert local is not None
-    ended, hessians = [], []
+    ended, finite, hessians = [], [], []
     for key_walker in random.keys_of(key, WALKERS):
         sweeps, rows = SWEEPS, jnp.arange(local.rows)
         if local.rows > MANY_ROWS:
@@ -79,17 +77,16 @@ def settled(
             walker = target.run(sweep, key_sweep, walker)
             if number >= sweeps - KEPT:
                 hessians.append(walker.hessian)
-        ended.append(walker)
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended)
-    finite = np.asarray(together.is_finite)
-    if not finite.all():
+        ended.append(_start_of(walker))
+        finite.append(bool(walker.is_finite))
+    if not all(finite):
         raise ValueError(
             f"Expected walkers that settle where the joint density of shared parameters and latents"
-            f" of rows is finite; got {int((~finite).sum())} of {WALKERS} that do not. Pass"
+            f" of rows is finite; got {finite.count(False)} of {WALKERS} that do not. Pass"
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    return target.run(_walkers, together, optimise=False), jnp.stack(hessians)
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended), jnp.stack(hessians)
 
 
 def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
@@ -213,11 +210,7 @@ def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Ar
     return found.reshape(count * block, -1)[:size]
 
 
-def _walkers(view: View, ended: Swept) -> Walkers:
-    state = partial(first_state, potential_of(view))
-
-    def one(walker: Swept):
-        moves = walker.factor, walker.step
-        return state(walker.position, walker.values, *moves, walker.discrete)
-
-    return Walkers(ended.position, jax.lax.map(one, ended))
+def _start_of(walker: Swept) -> Starts:
+    none = jnp.zeros((), jnp.int32)
+    latents = LatentStart(walker.values, walker.discrete, walker.factor, walker.step, none)
+    return Starts(walker.position, latents)
