@@ -13,13 +13,14 @@ from numpyro_sgmcmc import UniformMinibatch
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import Splitting
 from numpyro_sgmcmc.latents import LatentState, LatentTable
+from numpyro_sgmcmc.latents.columns import Columns, Row
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
 
 BATCH, FEWER, STEPS = 1_000, 200, 2_000
-NUMBERS = 8
+NUMBERS = 7
 """What a chain keeps of each row of `groups`."""
 
 
@@ -62,21 +63,25 @@ def steps_of(rows: int) -> Side:
 
 def _latents(y: jax.Array) -> LatentState:
     """Return a state with the latents at the data, for steps whose cost is measured."""
-    none, count, rows = jnp.zeros(()), jnp.zeros((), jnp.int32), len(y)
-    return LatentState(
-        values=jnp.array(y)[:, None],
+    rows = len(y)
+    row = Row(
+        values=y[:, None],
         discrete=jnp.zeros((rows, 0), jnp.int32),
         table=jnp.zeros((rows, 2)),
-        total=jnp.zeros(2),
         factor=jnp.full((rows, 1, 1), 0.7),
-        step=jnp.ones(()),
-        claims=jnp.zeros(rows, jnp.int32),
-        wait=count,
         visits=jnp.zeros(rows, jnp.int32),
         mean=jnp.zeros((rows, 1)),
         square=jnp.zeros((rows, 1)),
+    )
+    columns, none = Columns.of(row), jnp.zeros((), jnp.int32)
+    return LatentState(
+        rows=columns.packed(row),
+        columns=columns,
+        total=jnp.zeros(2),
+        step=jnp.ones(()),
+        wait=none,
         moves=jnp.zeros((), jnp.int32),
-        acceptance=none,
+        acceptance=jnp.zeros(()),
     )
 
 

@@ -1,10 +1,11 @@
 """The latents of all rows in the state of a chain."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.latents.columns import Columns, Row
 from numpyro_sgmcmc.model.local import JointPotential
 
 ROWS_AT_ONCE = 4_096
@@ -15,36 +16,64 @@ class LatentState(NamedTuple):
     """The latents of all rows, and what their moves and the gradient need.
 
     Attributes:
-        values: unconstrained continuous latents, (N, k).
-        discrete: discrete latents, (N, m), int32.
-        table: gradient in z of each row's u_i when it was last visited, (N, d); (N, 0) without a
-            table.
+        rows: what is kept of each row, (N, W); its parts are properties of the same names as in
+            `Row`.
+        columns: where each part is.
         total: the sum of the table over rows, (d,) or (0,).
-        factor: L of each row, with L L' about the covariance of its latents given z, (N, k, k).
         step: the step size of the moves in units of L, ().
-        claims: the place in the last minibatch from which each row was moved, (N,), int32.
         wait: transitions until moments are kept, (), int32.
-        visits: moves of each row since then, (N,), int32.
-        mean: mean of a row's values and indicators over its visits (`statistics`), (N, w).
-        square: sum of the values' squared deviations from their mean, (N, v).
         moves: transitions since then, (), int32.
         acceptance: mean acceptance probability of the moves since then, (); for discrete latents
             alone the share of their elements that changed.
     """
 
-    values: jax.Array
-    discrete: jax.Array
-    table: jax.Array
+    rows: jax.Array
+    columns: Columns
     total: jax.Array
-    factor: jax.Array
     step: jax.Array
-    claims: jax.Array
     wait: jax.Array
-    visits: jax.Array
-    mean: jax.Array
-    square: jax.Array
     moves: jax.Array
     acceptance: jax.Array
+
+    @property
+    def values(self) -> jax.Array:
+        """Unconstrained continuous latents, (N, k)."""
+        return self.columns.read(self.rows, "values")
+
+    @property
+    def discrete(self) -> jax.Array:
+        """Discrete latents, (N, m)."""
+        return self.columns.read(self.rows, "discrete")
+
+    @property
+    def table(self) -> jax.Array:
+        """Gradients in z at the last visits, (N, d) or (N, 0)."""
+        return self.columns.read(self.rows, "table")
+
+    @property
+    def factor(self) -> jax.Array:
+        """Factors of the moves, (N, k, k)."""
+        return self.columns.read(self.rows, "factor")
+
+    @property
+    def visits(self) -> jax.Array:
+        """Moves of each row since moments are kept, (N,)."""
+        return self.columns.read(self.rows, "visits")
+
+    @property
+    def mean(self) -> jax.Array:
+        """Means over the visits, (N, w)."""
+        return self.columns.read(self.rows, "mean")
+
+    @property
+    def square(self) -> jax.Array:
+        """Sums of squared deviations, (N, v)."""
+        return self.columns.read(self.rows, "square")
+
+    def having(self, **parts: jax.Array) -> Self:
+        """Return the state with other parts of all rows, named as in `Row`."""
+        row = self.columns.unpacked(self.rows)._replace(**parts)
+        return self._replace(rows=self.columns.packed(row))
 
 
 def first_state(
@@ -62,20 +91,23 @@ def first_state(
     table = jnp.zeros((size, 0), values.dtype)
     if has_table:
         table = row_gradients(potential, position, values, given)
-    zero = jnp.zeros((), jnp.int32)
-    return LatentState(
+    row = Row(
         values=values,
         discrete=given,
         table=table,
-        total=table.sum(0),
         factor=factor,
-        step=step,
-        claims=jnp.zeros(size, jnp.int32),
-        wait=zero,
         visits=jnp.zeros(size, jnp.int32),
         mean=jnp.zeros((size, local.averages), values.dtype),
         square=jnp.zeros((size, local.moments), values.dtype),
-        moves=zero,
+    )
+    columns, none = Columns.of(row), jnp.zeros((), jnp.int32)
+    return LatentState(
+        rows=columns.packed(row),
+        columns=columns,
+        total=table.sum(0),
+        step=step,
+        wait=none,
+        moves=none,
         acceptance=jnp.zeros((), values.dtype),
     )
 

@@ -136,10 +136,10 @@ def _one_redrawn(
     local, values, discrete = potential.structure.local, state.values, state.discrete
     if local.discrete:
         discrete = redrawn_everywhere(potential, position, values, discrete, rows, key_discrete)
-    state = state._replace(discrete=discrete)
     if not local.sites:
-        return state
+        return state.having(discrete=discrete)
     keys = key_rows, key_move
     given = values, discrete, rows, state.step, keys
     values, factor, step = continuous_drawn(potential, position, *given, each_slope=False)
-    return state._replace(values=values, factor=factor, step=step)
+    found = state.having(values=values, discrete=discrete, factor=factor)
+    return found._replace(step=step)

@@ -44,11 +44,15 @@ def noise_at_latents(
     def drawn(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
         position, state, key = inputs
 
-        def draw(key: jax.Array) -> jax.Array:
-            given = view.potential, position, view.draw(key), state
-            return linear.transpose(gradient.estimate(*given)[0].gradient)
+        def draw(state: LatentState, key: jax.Array) -> tuple[LatentState, jax.Array]:
+            minibatch = view.draw(key)
+            (numbers,) = minibatch.indices.values()
+            estimate, after = gradient.estimate(view.potential, position, minibatch, state)
+            # The rows are put back in place, because each draw would make a copy of all.
+            same = state._replace(rows=after.rows.at[numbers].set(state.rows[numbers]))
+            return same, linear.transpose(estimate.gradient)
 
-        return jax.lax.map(draw, random.split(key, count))
+        return jax.lax.scan(draw, state, random.split(key, count))[1]
 
     def covariance_of(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
         return jnp.cov(drawn(inputs), rowvar=False).reshape(dimension, -1)
