@@ -5,11 +5,9 @@ from typing import NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.latents.blocks import in_blocks
 from numpyro_sgmcmc.latents.columns import Columns, Row
 from numpyro_sgmcmc.model.local import JointPotential
-
-ROWS_AT_ONCE = 4_096
-"""Rows that a pass over all rows takes together."""
 
 
 class LatentState(NamedTuple):
@@ -120,10 +118,10 @@ def row_gradients(
 ) -> jax.Array:
     """Return the gradient in z of u_i(z, a_i) for all rows, (N, d)."""
 
-    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return jax.grad(potential.row, has_aux=True)(position, *inputs)[0]
+    @jax.vmap
+    def of_rows(latents: jax.Array, row: jax.Array, given: jax.Array) -> jax.Array:
+        return jax.grad(potential.row, has_aux=True)(position, latents, row, given)[0]
 
     if discrete is None:
         discrete = potential.structure.local.some_discrete(len(values))
-    inputs = values, jnp.arange(len(values)), discrete
-    return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
+    return in_blocks(of_rows, values, jnp.arange(len(values)), discrete)
