@@ -1,9 +1,11 @@
 """Settling: walkers go from several starts to the posterior by sweeps."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.local import check_rows
@@ -86,7 +88,7 @@ def settled(
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended), jnp.stack(hessians)
+    return _stacked(ended), _stacked(hessians)
 
 
 def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
@@ -138,14 +140,14 @@ def _started(
             check_move(target, key_check, position, discrete, rows)
         walker = Swept(
             position=position,
-            values=jnp.zeros((size, dimension), dtype),
+            values=np.zeros((size, dimension), dtype),
             discrete=discrete,
             rows=rows,
-            factor=jnp.zeros((size, dimension, dimension), dtype),
-            step=jnp.ones((), dtype),
-            energy=jnp.zeros((), dtype),
-            hessian=jnp.zeros((len(position), len(position)), dtype),
-            is_finite=jnp.zeros((), bool),
+            factor=np.zeros((size, dimension, dimension), dtype),
+            step=np.ones((), dtype),
+            energy=np.zeros((), dtype),
+            hessian=np.zeros((len(position), len(position)), dtype),
+            is_finite=np.zeros((), bool),
         )
         walker = target.run(sweep, key_sweep, walker)
         if bool(walker.is_finite):
@@ -208,6 +210,11 @@ def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Ar
 
     found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
     return found.reshape(count * block, -1)[:size]
+
+
+@jax.jit
+def _stacked(each: list) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
 
 
 def _start_of(walker: Swept) -> Starts:
