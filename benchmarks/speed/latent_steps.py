@@ -14,6 +14,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import Splitting
 from numpyro_sgmcmc.latents import LatentState, LatentTable
 from numpyro_sgmcmc.latents.columns import Columns, Row
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.stepper import Stepper
@@ -33,12 +34,12 @@ def groups(y: jax.Array, batch: int = BATCH) -> None:
         numpyro.sample("y", dist.Normal(a, 1.0), obs=y[i])
 
 
-def steps_of(rows: int) -> Side:
+def steps_of(rows: int, scheme: AbstractMinibatch | None = None) -> Side:
     """Return runs of the library's transitions from latents at the data."""
     y = jax.random.normal(jax.random.key(0), (rows,))
     structure = read_structure(groups, (y,), {})
     transition = Transition(Splitting(1.0), LatentTable(), Identity())
-    scheme, h = UniformMinibatch(), jnp.float32(0.1 / rows)
+    scheme, h = scheme or UniformMinibatch(), jnp.float32(0.1 / rows)
 
     @partial(jax.jit, donate_argnums=0)
     def loop(walker: Walker, y: jax.Array, key: jax.Array, steps: jax.Array) -> Walker:
@@ -99,6 +100,29 @@ def by_hand(rows: int) -> Side:
         return jax.lax.fori_loop(0, steps, step, arrays)
 
     return _sides(loop, arrays, jax.random.normal(jax.random.key(0), (rows,)))
+
+
+def rows_by_hand(rows: int, is_contiguous: bool = False) -> Side:
+    """Return runs of such a loop with one array, in which the numbers of a row are neighbours.
+
+    If `is_contiguous` is true, the rows of a step are neighbours too.
+    """
+
+    @partial(jax.jit, donate_argnums=0)
+    def loop(array: jax.Array, y: jax.Array, key: jax.Array, steps: jax.Array) -> jax.Array:
+        def step(number: jax.Array, array: jax.Array) -> jax.Array:
+            own = random.fold_in(key, number)
+            if is_contiguous:
+                first = jax.random.randint(own, (), 0, rows - BATCH)
+                some, of_rows = (jax.lax.dynamic_slice_in_dim(x, first, BATCH) for x in (y, array))
+                new = of_rows + some[:, None]
+                return jax.lax.dynamic_update_slice_in_dim(array, new, first, 0)
+            index = jax.random.randint(own, (BATCH,), 0, rows)
+            return array.at[index].set(array[index] + y[index][:, None])
+
+        return jax.lax.fori_loop(0, steps, step, array)
+
+    return _sides(loop, jnp.zeros((rows, NUMBERS)), jax.random.normal(jax.random.key(0), (rows,)))
 
 
 def _sides(loop: Any, first: Any, y: jax.Array) -> Side:
