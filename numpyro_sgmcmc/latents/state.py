@@ -71,7 +71,8 @@ class LatentState(NamedTuple):
     def having(self, **parts: jax.Array) -> Self:
         """Return the state with other parts of all rows, named as in `Row`."""
         row = self.columns.unpacked(self.rows)._replace(**parts)
-        return self._replace(rows=self.columns.packed(row))
+        columns = Columns.of(row)
+        return self._replace(rows=columns.packed(row), columns=columns)
 
 
 def first_state(
