@@ -132,22 +132,23 @@ def _started(
     for key_try in random.keys_of(key, TRIES):
         key_start, key_sweep = random.keys_of(key_try, 2)
         position = _first_position(target, key_start, options, request)
-        size, dimension, dtype = len(rows), local.dimension, position.dtype
-        discrete = local.some_discrete(size)
+        discrete = local.some_discrete(len(rows))
         if local.discrete:
             key_sweep, key_prior, key_check = random.keys_of(key_sweep, 3)
             discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
             check_move(target, key_check, position, discrete, rows)
+        size, dimension, d = len(rows), local.dimension, len(position)
+        zeros: Any = partial(np.zeros, dtype=position.dtype)  # JAX would compile each shape.
         walker = Swept(
             position=position,
-            values=np.zeros((size, dimension), dtype),
+            values=zeros((size, dimension)),
             discrete=discrete,
             rows=rows,
-            factor=np.zeros((size, dimension, dimension), dtype),
-            step=np.ones((), dtype),
-            energy=np.zeros((), dtype),
-            hessian=np.zeros((len(position), len(position)), dtype),
-            is_finite=np.zeros((), bool),
+            factor=zeros((size, dimension, dimension)),
+            step=zeros(()) + 1,
+            energy=zeros(()),
+            hessian=zeros((d, d)),
+            is_finite=zeros(()) > 0,
         )
         walker = target.run(sweep, key_sweep, walker)
         if bool(walker.is_finite):
