@@ -71,9 +71,9 @@ def laplace_rows(
         energy = lambda latents: potential.row(position, latents, row, given)[0]  # noqa: E731
         return _mode(energy, first, steps)
 
-    if discrete is None:
-        discrete = potential.structure.local.some_discrete(len(start))
-    return in_blocks(of_rows, start, jnp.arange(len(start)) if rows is None else rows, discrete)
+    local, size = potential.structure.local, len(start)
+    given = local.some_discrete(size) if discrete is None else discrete
+    return in_blocks(of_rows, start, jnp.arange(size) if rows is None else rows, given)
 
 
 def _mode(energy: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int) -> RowMode:

@@ -123,6 +123,6 @@ def row_gradients(
     def of_rows(latents: jax.Array, row: jax.Array, given: jax.Array) -> jax.Array:
         return jax.grad(potential.row, has_aux=True)(position, latents, row, given)[0]
 
-    if discrete is None:
-        discrete = potential.structure.local.some_discrete(len(values))
-    return in_blocks(of_rows, values, jnp.arange(len(values)), discrete)
+    local, size = potential.structure.local, len(values)
+    given = local.some_discrete(size) if discrete is None else discrete
+    return in_blocks(of_rows, values, jnp.arange(size), given)
