@@ -29,7 +29,7 @@ GIVEN_PLANS = {
 """Ours takes B = N / 10 of all ratings: films with few of them allow no larger h N / B."""
 CALLS = {
     REAL: Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4),
-    LARGE: Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4),
+    LARGE: Call(batch=9_000, num_warmup=100, num_samples=400, chains=4),
 }
 CHAINS = 4
 CHAINS_OF_LARGEST = 2
