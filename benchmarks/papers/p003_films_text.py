@@ -34,6 +34,7 @@ def setting(rows: list[Row]) -> list[str]:
     pull = " and ".join(
         f"{_pull(first[n]['step_size'], first[n]['N'], first[n]['transitions'])} ({n})"
         for n in (REAL, LARGE)
+        if n in first
     )
     return [
         "The model: W_ip, H_pj ~ N(0, 1), X_ij ~ N(Σ_p W_ip H_pj, 1), a random tenth to predict."
