@@ -18,15 +18,15 @@ REAL, LARGE, LARGEST, SMALL = "MovieLens", "simulated 1M", "simulated 20M", "sma
 PLANS = {
     REAL: Plan(step_size=4e-5, batch=9_000, low=300, burn_in=125, transitions=2_625),
     LARGE: Plan(step_size=2e-5, batch=90_000, low=900, burn_in=50, transitions=1_050),
-    LARGEST: Plan(2e-5, 36_000, 3_600, burn_in=50, transitions=700, thinning=50, records=8),
+    LARGEST: Plan(2e-5, 36_000, 3_600, burn_in=100, transitions=2_100, thinning=50, records=8),
     SMALL: SMALL_PLAN,
 }
 GIVEN_PLANS = {
     REAL: PLANS[REAL]._replace(step_size=0.05),
     LARGE: PLANS[LARGE]._replace(step_size=0.05),
-    LARGEST: Plan(0.04, 1_800_000, 3_600, burn_in=40, transitions=240, thinning=20, records=8),
+    LARGEST: Plan(0.05, 1_800_000, 3_600, burn_in=100, transitions=400, thinning=20, records=8),
 }
-"""Ours takes B = N / 10 of all ratings: films with few of them allow no larger h N / B."""
+"""B = N / 10 of all ratings, because gradient noise heats in proportion to h N / B."""
 CALLS = {
     REAL: Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4),
     LARGE: Call(batch=9_000, num_warmup=100, num_samples=400, chains=4),
