@@ -44,7 +44,7 @@ def setting(rows: list[Row]) -> list[str]:
         " paper says nothing of either.",
         "",
         "The paper's γ is our h, and SGRRLD's fine walker takes steps of h / 2. Minibatches are"
-        f" distinct rows, as many as in the paper. {' '.join(map(_plan, first.values()))}"
+        f" distinct rows, the paper's share of N. {' '.join(map(_plan, first.values()))}"
         " SGRRLD takes half as many transitions, as in the paper, which has K = 10,500,"
         " γ = 2·10⁻⁶ for ML-1M and 2·10⁻⁵ for ML-20M. Steps are larger here where ratings or"
         f" transitions are fewer: γ N K is {_pull(2e-6, 900_188, 10_500)} there for ML-1M, and here"
@@ -93,8 +93,8 @@ def _ours(rows: list[Row]) -> list[str]:
     found = [
         f"*{GIVEN}* is `SGHMCSplit` from the same starts with B = N / 10, D = {FRICTION:g} and the"
         " scale (1 + n)^(-1/2) for the entries of a film or user with n ratings:"
-        f" {'; '.join(plans)}. h is in these scales. Runs with h = 0.1 on the {LARGE} ratings and with"
-        f" h = 0.2 on {REAL} were not stable."
+        f" {'; '.join(plans)}. h is in these scales. Runs with h = 0.1 on the {LARGE} ratings and"
+        f" with h = 0.2 on {REAL} were not stable."
     ]
     if calls:
         found = [
