@@ -119,7 +119,7 @@ def costs(rounds: int) -> dict[str, list[float]]:
 def compared(rounds: int) -> Measured:
     """Return ours over theirs, with the faster keys, over several processes.
 
-    Single processes gave ratios from 1.2 to 1.6.
+    Single processes gave ratios from 1.0 to 1.6 on a busy machine.
     """
     return summary(
         [answer("network_run", str(rounds), environment=environment()) for _ in range(PROCESSES)]
