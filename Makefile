@@ -103,7 +103,7 @@ $(BENCH_STAMP): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
-papers: install ## draw the papers' figures beside exact distributions (about two hours)
+papers: install ## draw the papers' figures beside exact distributions (about two and a half hours)
 	@$(BIN)/python -m benchmarks.papers
 
 calibration: install ## compare untuned kernels with NUTS on 28 models (about an hour)

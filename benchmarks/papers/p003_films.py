@@ -16,6 +16,8 @@ import numpyro.distributions as dist
 from benchmarks.calibration.data.arrays import frame
 
 RANK = 10
+BLOCK = 1_000_000
+"""Ratings whose rows of W and H are gathered together."""
 
 
 class Films(NamedTuple):
@@ -83,6 +85,15 @@ def predicted(
     return (of_film[film] * of_user[user]).sum(-1)
 
 
+def products(
+    of_film: np.ndarray, of_user: np.ndarray, film: np.ndarray, user: np.ndarray
+) -> np.ndarray:
+    """Return sum_p W_ip H_pj for these films and users, a million at a time to spare memory."""
+    cuts = range(BLOCK, len(film), BLOCK)
+    blocks = zip(np.split(film, cuts), np.split(user, cuts), strict=True)
+    return np.concatenate([np.einsum("np,np->n", of_film[i], of_user[j]) for i, j in blocks])
+
+
 @cache
 def movielens() -> Films:
     """Return 100,004 ratings by 671 users of 9,066 films; 90,000 are to be fitted."""
@@ -110,7 +121,7 @@ def simulated(
     )
     film, user = _pairs(rng, popularity / popularity.sum(), activity / activity.sum(), ratings)
     of_film, of_user = (rng.normal(size=(size, rank)) for size in (films, users))
-    noiseless = np.einsum("np,np->n", of_film[film], of_user[user])
+    noiseless = products(of_film, of_user, film, user)
     return _split(rng, film, user, noiseless + rng.normal(size=ratings), fitted, rank, noiseless)
 
 

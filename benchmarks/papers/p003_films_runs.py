@@ -1,7 +1,7 @@
 """SGLD and SGRRLD on ratings of films: test errors of running means along compiled runs."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -10,20 +10,25 @@ import numpy as np
 
 from benchmarks.papers.p003_films import Films, bound, predicted
 from benchmarks.papers.subsets import Subset
-from numpyro_sgmcmc import SGLD, SGRRLD
+from numpyro_sgmcmc import SGLD, SGRRLD, Diagonal, SGHMCSplit
 
 KERNELS = {"SGLD": SGLD, "SGRRLD": SGRRLD}
-FINE_STEPS = {"SGLD": 1, "SGRRLD": 2}
+GIVEN = "ours, h given"
+"""`SGHMCSplit` with a step size, a friction and scales."""
+FINE_STEPS = {"SGLD": 1, "SGRRLD": 2, GIVEN: 1}
 """Minibatches that the finest walker draws in a transition."""
-SLOWEST_WALKER = {"SGLD": 1.0, "SGRRLD": 2 / 3}
+SLOWEST_WALKER = {"SGLD": 1.0, "SGRRLD": 2 / 3, GIVEN: 1.0}
 """The finest walker's share of the work: walkers run in parallel."""
+FRICTION = 1.5
+"""What `SGHMCSplit` takes for curvatures near 1."""
 
 
 class Plan(NamedTuple):
     """Settings of a run of SGLD; SGRRLD takes half as many transitions, as in the paper.
 
     Attributes:
-        step_size: the paper's gamma, our h. SGRRLD's walkers take steps of h and of h / 2.
+        step_size: the paper's gamma, our h. SGRRLD's walkers take steps of h and of h / 2. That of
+            `GIVEN` is in units of its scales.
         batch: distinct rows of a minibatch.
         low: a factor of N near its root, for `Subset`.
         burn_in: transitions before the first prediction is kept.
@@ -41,8 +46,8 @@ class Plan(NamedTuple):
     records: int = 12
 
     def of(self, method: str) -> "Plan":
-        """Return the plan of one of the two methods."""
-        if method == "SGLD":
+        """Return the plan of a method."""
+        if method != "SGRRLD":
             return self
         return self._replace(burn_in=self.burn_in // 2, transitions=self.transitions // 2)
 
@@ -60,12 +65,14 @@ class Course(NamedTuple):
         gradients: of rows, likewise.
         mean: predictions of the test ratings at the end, (chains, T).
         error: root mean squared test errors, (chains, records).
+        warmup: part of all the seconds.
     """
 
     seconds: np.ndarray
     gradients: np.ndarray
     mean: np.ndarray
     error: np.ndarray
+    warmup: float = 0.0
 
 
 class Clock:
@@ -98,20 +105,41 @@ def joined(courses: Sequence[Course]) -> Course:
     return Course(seconds, courses[0].gradients, mean, error)
 
 
-def both(films: Films, plan: Plan, chains: int) -> dict[str, Course]:
-    """Return the courses of both methods, whose chains alternate, under the same load."""
-    samplers = {method: Sampler(films, plan, method) for method in KERNELS}
-    found: dict[str, list[Course]] = {method: [] for method in KERNELS}
+def together(films: Films, plans: Mapping[str, Plan], chains: int) -> dict[str, Course]:
+    """Return the courses of several methods, whose chains alternate, under the same load."""
+    samplers = {method: Sampler(films, plan, method) for method, plan in plans.items()}
+    found: dict[str, list[Course]] = {method: [] for method in plans}
     for chain in range(chains):
         for number, (method, sampler) in enumerate(samplers.items()):
-            found[method].append(sampler(1, 2 * chain + number))
+            found[method].append(sampler(1, len(plans) * chain + number))
     return {method: joined(courses) for method, courses in found.items()}
 
 
 def kernel_of(films: Films, plan: Plan, method: str) -> Any:
     """Return the kernel of the package."""
     minibatch, of_films = Subset(low=plan.low), bound(films, plan.batch)
+    if method == GIVEN:
+        return SGHMCSplit(
+            of_films,
+            plan.step_size,
+            friction=FRICTION,
+            minibatch=minibatch,
+            preconditioner=Diagonal(jnp.asarray(scales(films))),
+        )
     return KERNELS[method](of_films, plan.step_size, minibatch=minibatch, increments="normal")
+
+
+def scales(films: Films) -> np.ndarray:
+    """Return (1 + n)^(-1/2) for the entries of a film or user with n ratings, H's before W's.
+
+    An entry's conditional precision is 1 + n times the mean square of the entries that it meets,
+    whose prior has the mean square 1.
+    """
+    counts = [
+        np.bincount(place, minlength=size)
+        for place, size in zip((films.user, films.film), films.shape[::-1], strict=True)
+    ]
+    return np.repeat((1 + np.concatenate(counts)) ** -0.5, films.rank).astype(np.float32)
 
 
 def prediction(method: str, state: Any, test_film: jax.Array, test_user: jax.Array) -> jax.Array:
@@ -120,7 +148,7 @@ def prediction(method: str, state: Any, test_film: jax.Array, test_user: jax.Arr
     def of(z: dict[str, jax.Array]) -> jax.Array:
         return jax.vmap(predicted, (0, 0, None, None))(z["W"], z["H"], test_film, test_user)
 
-    if method == "SGLD":
+    if method != "SGRRLD":
         return of(state.z)
     return of(state.z) + of(state.z_halfway) - of(state.z_coarse)
 
@@ -131,7 +159,7 @@ class Sampler:
     Args:
         films: the ratings.
         plan: of SGLD.
-        method: "SGLD" or "SGRRLD".
+        method: "SGLD", "SGRRLD" or `GIVEN`.
     """
 
     def __init__(self, films: Films, plan: Plan, method: str) -> None:

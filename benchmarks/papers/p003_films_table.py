@@ -5,20 +5,32 @@ import numpy as np
 from benchmarks.papers.common import Row, column, mean_and_error, select
 from benchmarks.papers.p003_films import Films, movielens, simulated
 from benchmarks.papers.p003_films_others import gibbs, least_squares, variational
-from benchmarks.papers.p003_films_runs import Course, Plan, both
+from benchmarks.papers.p003_films_runs import GIVEN, KERNELS, Course, Plan, together
 from benchmarks.papers.p003_films_small import CHAINS as SMALL_CHAINS
 from benchmarks.papers.p003_films_small import PLAN as SMALL_PLAN
 from benchmarks.papers.p003_films_small import comparison, courses, small
+from benchmarks.papers.p003_films_untuned import Call, untuned
 
-METHODS = ("SGLD", "SGRRLD", "mean field", "least squares", "Gibbs")
+OURS = "ours, untuned"
+METHODS = ("SGLD", "SGRRLD", OURS, GIVEN, "mean field", "least squares", "Gibbs")
 NAMES = {"mean field": "mean-field normal"}
-REAL, LARGE, SMALL = "MovieLens", "simulated", "small"
+REAL, LARGE, LARGEST, SMALL = "MovieLens", "simulated 1M", "simulated 20M", "small"
 PLANS = {
     REAL: Plan(step_size=4e-5, batch=9_000, low=300, burn_in=125, transitions=2_625),
     LARGE: Plan(step_size=2e-5, batch=90_000, low=900, burn_in=50, transitions=1_050),
+    LARGEST: Plan(2e-5, 36_000, 3_600, burn_in=100, transitions=2_100, thinning=50, records=8),
     SMALL: SMALL_PLAN,
 }
+GIVEN_PLANS = {
+    REAL: PLANS[REAL]._replace(step_size=0.05),
+    LARGE: PLANS[LARGE]._replace(step_size=0.05),
+    LARGEST: Plan(0.05, 1_800_000, 3_600, burn_in=100, transitions=400, thinning=20, records=8),
+}
+"""B = N / 10 of all ratings, because gradient noise heats in proportion to h N / B."""
+CALL = Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4)
+"""On MovieLens alone: the warm-up takes minutes, and longer where ratings are more."""
 CHAINS = 4
+CHAINS_OF_LARGEST = 2
 STEPS = 1_500
 """Of the mean-field approximation's optimisation."""
 
@@ -26,7 +38,11 @@ STEPS = 1_500
 def of_small() -> list[Row]:
     """Return the rows of the small factorisation, with its comparison of predictions."""
     found = courses()
-    compared = [_shared(SMALL, small(), SMALL_CHAINS) | row for row in comparison(found)]
+    shared = _shared(SMALL, small(), SMALL_CHAINS)
+    compared = [
+        shared | _settings(SMALL, row["method"]) | row | {"warmup": 0.0}
+        for row in comparison(found)
+    ]
     return [*along(SMALL, small(), found, SMALL_CHAINS), *compared]
 
 
@@ -34,22 +50,39 @@ def of_real() -> list[Row]:
     """Return the rows of MovieLens."""
     films = movielens()
     normal = variational(films, batch=9_000, steps=STEPS, records=8, chains=2, seed=0)
-    found = both(films, PLANS[REAL], CHAINS) | {"mean field": normal}
-    return along(REAL, films, found | classical(films, sweeps=200), CHAINS)
+    found = together(films, plans_of(REAL), CHAINS) | {"mean field": normal}
+    found |= classical(films, CHAINS, sweeps=200, burn_in=20) | {OURS: untuned(films, CALL)}
+    return along(REAL, films, found, CHAINS)
 
 
 def of_large() -> list[Row]:
     """Return the rows of simulated ratings of the shape of ML-1M."""
     films = simulated(3_883, 6_040, 1_000_209, 900_000)
-    found = both(films, PLANS[LARGE], CHAINS)
-    return along(LARGE, films, found | classical(films, sweeps=100), CHAINS)
+    found = together(films, plans_of(LARGE), CHAINS)
+    found |= classical(films, CHAINS, sweeps=100, burn_in=10)
+    return along(LARGE, films, found, CHAINS)
 
 
-def classical(films: Films, sweeps: int) -> dict[str, Course]:
+def of_largest() -> list[Row]:
+    """Return the rows of simulated ratings of the shape of ML-20M."""
+    films = simulated(26_744, 138_493, 20_000_263, 18_000_000)
+    found = together(films, plans_of(LARGEST), CHAINS_OF_LARGEST)
+    found |= classical(films, CHAINS_OF_LARGEST, sweeps=14, burn_in=6, least=5)
+    return along(LARGEST, films, found, CHAINS_OF_LARGEST)
+
+
+def plans_of(name: str) -> dict[str, Plan]:
+    """Return the plans of the methods that run as the paper's do."""
+    return dict.fromkeys(KERNELS, PLANS[name]) | {GIVEN: GIVEN_PLANS[name]}
+
+
+def classical(
+    films: Films, chains: int, sweeps: int, burn_in: int, least: int = 15
+) -> dict[str, Course]:
     """Return alternating least squares, and the exact Gibbs sampler."""
     return {
-        "least squares": least_squares(films, chains=2, count=15, seed=3, records=6),
-        "Gibbs": gibbs(films, CHAINS, count=sweeps, burn_in=sweeps // 10, seed=4, records=10),
+        "least squares": least_squares(films, chains=2, count=least, seed=3, records=6),
+        "Gibbs": gibbs(films, chains, count=sweeps, burn_in=burn_in, seed=4, records=10),
     }
 
 
@@ -70,13 +103,13 @@ def along(name: str, films: Films, found: dict[str, Course], chains: int) -> lis
                 "exact": exact,
                 "seconds": float(seconds),
                 "gradients": int(gradients),
+                "warmup": course.warmup,
             }
-            rows.append(_shared(name, films, chains) | row)
+            rows.append(_shared(name, films, chains) | _settings(name, method) | row)
     return rows
 
 
 def _shared(name: str, films: Films, chains: int) -> Row:
-    plan = PLANS[name]
     return {
         "data": name,
         "N": len(films.rating),
@@ -87,8 +120,15 @@ def _shared(name: str, films: Films, chains: int) -> Row:
         "spread": float(films.test_rating.std()),
         "floor": 0.0 if films.noiseless is None else float(films.error(films.noiseless)),
         "chains": chains,
-        "step_size": plan.step_size,
-        "batch": plan.batch,
+    }
+
+
+def _settings(name: str, method: str) -> Row:
+    """Return a method's settings; those who have none take the paper's methods'."""
+    plan = GIVEN_PLANS[name] if method == GIVEN else PLANS[name]
+    return {
+        "step_size": 0.0 if method == OURS else plan.step_size,
+        "batch": CALL.batch if method == OURS else plan.batch,
         "burn_in": plan.burn_in,
         "transitions": plan.transitions,
     }

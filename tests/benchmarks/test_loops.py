@@ -88,3 +88,16 @@ def test_the_references_own_error_is_small_beside_the_bounds():
     assert known["largest_mean_error_in_sd"] < 0.01
     assert known["largest_relative_sd_error"] < 0.005
     assert known["effective_draws"] > 0.9 * known["draws"]
+
+
+def test_the_networks_ratio_is_taken_over_the_rounds_of_all_processes():
+    found = [
+        {"threefry2x32": [3.0, 6.0], "rbg": [9.0, 9.0], "optax": [2.0, 3.0]},
+        {"threefry2x32": [1.0, 8.0], "rbg": [9.0, 9.0], "optax": [1.0, 4.0]},
+    ]
+    summary = network.summary(found)
+    assert summary.value == 1.75  # The ratios of the rounds are 1, 1.5, 2 and 2.
+    assert summary.details["ratios_of_rounds"] == [1.0, 1.5, 2.0, 2.0]
+    assert summary.details["ratios_of_processes"] == [1.75, 1.5]
+    assert "4 alternating rounds in 2 processes" in summary.shown
+    assert "rbg keys" in summary.shown

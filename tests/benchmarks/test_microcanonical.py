@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.microcanonical.dynamics import Microcanonical
+from benchmarks.microcanonical.page import PAGE, TABLE, Run, load, page, save, verdict
 
 CURVATURE = jnp.linspace(0.5, 4.0, 32)
 STEPS, CHAINS, STEP_SIZE, FRICTION = 4_000, 64, 0.25, 1.0
@@ -87,3 +88,32 @@ def test_a_kick_is_the_flow_of_a_constant_gradient():
         q *= np.sqrt(count / (q @ q))
     # The error of Euler steps is of the order of the turn of one: 1e-4.
     np.testing.assert_allclose(kicked, q, atol=2e-3)
+
+
+def run_of(dynamics, median_ess, right="yes", model="films"):
+    return Run(model, dynamics, "adapted", 0.1, 1.0, 0.001, 0.0005, median_ess, 1.0, 1.01, right)
+
+
+@pytest.mark.parametrize(
+    ("ess", "said"),
+    [(21.0, "microcanonical dynamics win"), (4.9, "splitting wins"), (13.0, "not settled")],
+)
+def test_the_verdict_follows_from_the_best_right_settings(ess, said):
+    """A wrong setting with more effective draws decides nothing."""
+    runs = [
+        run_of("splitting", 10.0),
+        run_of("splitting", 90.0, "no"),
+        run_of("microcanonical", ess),
+        run_of("microcanonical", ess / 2),
+        run_of("microcanonical", 99.0, model="digits"),
+    ]
+    assert said in verdict(runs, "films")
+    assert "alone has a right setting" in verdict(runs, "digits")
+    assert "none is right" in verdict([run_of("splitting", 1.0, "no")], "films")
+
+
+def test_the_page_is_made_from_the_table(tmp_path):
+    assert PAGE.read_text("utf-8") == page(load())
+    save(load(), tmp_path / "table.csv", tmp_path / "page.md")
+    assert (tmp_path / "table.csv").read_text("utf-8") == TABLE.read_text("utf-8")
+    assert (tmp_path / "page.md").read_text("utf-8") == PAGE.read_text("utf-8")

@@ -10,10 +10,14 @@ import pytest
 from numpyro.infer.util import log_density
 from scipy.sparse import csr_array
 
+from benchmarks.papers.finding import Verdict
 from benchmarks.papers.p003_films import bound, simulated
 from benchmarks.papers.p003_films_exact import given, sweeps
-from benchmarks.papers.p003_films_runs import Plan
+from benchmarks.papers.p003_films_findings import ours
+from benchmarks.papers.p003_films_runs import GIVEN, Plan, scales, together
 from benchmarks.papers.p003_films_small import squared_bias
+from benchmarks.papers.p003_films_table import OURS
+from benchmarks.papers.p003_films_untuned import Call, untuned
 
 Z = 4.5
 
@@ -101,3 +105,62 @@ def test_sgrrld_takes_half_as_many_transitions():
     assert plan.of("SGLD") == plan
     assert half.kept()[-1] == 1_000
     assert plan.kept()[-1] == 2_000
+
+
+@pytest.mark.long
+def test_the_untuned_run_predicts_and_its_warm_up_is_part_of_all_its_seconds(films):
+    call = Call(batch=20, num_warmup=20, num_samples=8, chains=1, records=3)
+    course = untuned(films, call)
+    assert course.error.shape == (1, len(course.seconds)) == (1, 3)
+    assert course.warmup > 0
+    assert (np.diff([course.warmup, *course.seconds]) > 0).all()
+    assert np.isfinite(course.mean).all()
+
+
+def test_scales_are_those_of_the_models_conditional_precisions(films):
+    """One over the root of 1 plus the number of ratings, H before W, as in a flat position."""
+    users, count = films.shape[1], films.rank
+    found = scales(films)
+    assert found.shape == (films.dimension,)
+    np.testing.assert_allclose(found[0] ** -2, 1 + np.sum(films.user == 0), rtol=1e-6)
+    of_film = found[users * count :].reshape(-1, count)
+    np.testing.assert_allclose(of_film[3] ** -2, 1 + np.sum(films.film == 3), rtol=1e-6)
+
+
+def test_ours_runs_with_a_given_step_size(films):
+    plan = Plan(0.02, 10, 5, burn_in=4, transitions=24, thinning=5, records=2)
+    course = together(films, {GIVEN: plan}, 2)[GIVEN]
+    assert course.error.shape == (2, 2)
+    assert np.isfinite(course.mean).all()
+    assert list(course.gradients) == [10 * 9, 10 * 24]
+
+
+def row(method, seconds, measured, warmup=0.0):
+    return {
+        "data": "films",
+        "kind": "test error",
+        "method": method,
+        "seconds": seconds,
+        "measured": measured,
+        "error": 0.001,
+        "exact": 0.9,
+        "warmup": warmup,
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "measured", "verdict"),
+    [
+        ((3.0, 4.0), (0.95, 0.94), Verdict.HOLDS),
+        ((6.0, 7.0), (0.95, 0.94), Verdict.FAILS),
+        ((3.0, 4.0), (1.1, 1.05), Verdict.FAILS),
+        ((3.0, 6.0), (1.0, 0.94), Verdict.OPEN),
+    ],
+    ids=["in time", "too late", "never", "within the errors only"],
+)
+def test_ours_is_judged_at_half_of_the_time_of_sgrrlds_best(seconds, measured, verdict):
+    mine = [row(OURS, *each, 2.5) for each in zip(seconds, measured, strict=True)]
+    best = [row("SGRRLD", 1.0, 1.2), row("SGRRLD", 10.0, 1.0)]
+    found = ours([*best, *mine], "films", OURS)
+    assert found.criterion == verdict
+    assert "untuned" in found.claim
