@@ -122,8 +122,7 @@ def run(
             state = first_states(mcmc, layout, program, rng_key, init_params, args, kwargs)
         else:
             state = restored(mcmc, layout, rng_key, found, model)
-        is_new = found is None and mcmc.post_warmup_state is None
-        state = program.prepared(state, model, is_new)
+        state = program.prepared(state, model)
         shapes = program.shapes(state, model)
         check_until(until, mcmc.sampler, shapes[mcmc._sample_field])
         if asked is None:
