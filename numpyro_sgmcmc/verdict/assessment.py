@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from numpyro_sgmcmc.verdict.apart import Apart
 from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.thresholds import (
     COARSE,
@@ -113,6 +114,7 @@ class Evidence(NamedTuple):
         predictions: how well functions of the draws are known; None where there are none.
         ages: the ages of gradients; None if they are never old.
         unvisited: a mode that the chains miss; None where none is known.
+        apart: chains that sit in different modes; None where all agree or move.
         suits_predictions: whether the warm-up chose settings for predictions, and not for single
             parameters.
     """
@@ -142,6 +144,7 @@ class Evidence(NamedTuple):
     predictions: Predictions | None
     ages: Ages | None = None
     unvisited: Unvisited | None = None
+    apart: Apart | None = None
     suits_predictions: bool = False
     has_latents: bool = False
     can_be_tuned: bool = True
@@ -194,6 +197,8 @@ def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int
         return None
     mixes = evidence.predictions is not None and evidence.predictions.mix
     if evidence.suits_predictions and mixes:
+        return None
+    if evidence.apart is not None and causes[0] in (Cause.UNMIXED, Cause.SHORT):
         return None
     short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
     measured = evidence.factor if np.isfinite(evidence.factor) else 1.0

@@ -219,7 +219,15 @@ def _mean(evidence: Evidence) -> str:
 
 def _short(evidence: Evidence) -> str:
     site, r_hat = evidence.r_hat
-    few = evidence.ess[1] < EFFECTIVE_DRAWS
+    few, apart = evidence.ess[1] < EFFECTIVE_DRAWS, evidence.apart
+    if apart is not None:
+        return (
+            "the chains sit in different modes: each stays where it is, and their means of"
+            f" {apart.site!r} differ by {apart.distance:.1f} standard deviations of a chain"
+            f" (largest R-hat {r_hat:.3f}, at {site!r}). More draws are no remedy."
+            " Order or fix labels and signs in the model, or start all chains in one mode"
+            " (init_params), if modes differ in nothing else; otherwise sample each mode by itself."
+        )
     return (
         f"the chains are too short: smallest effective sample size {evidence.ess[1]:,.0f} (wanted"
         f" {EFFECTIVE_DRAWS}), largest R-hat {r_hat:.3f} (wanted {LARGEST_R_HAT}), at"

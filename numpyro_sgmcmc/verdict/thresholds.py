@@ -14,6 +14,10 @@ Gelman, Simpson, Carpenter and Bürkner 2021, arXiv:1903.08008)."""
 LARGEST_R_HAT = 1.02
 """1.01, as the same authors advise, plus what an effective sample size of 400 leaves to chance."""
 
+DIFFERENT_MODES = 2.0
+"""Standard deviations between the means of chains from which on they sit in different modes: the
+density of two equal normal distributions together has two modes from there on."""
+
 FEW_EFFECTIVE_DRAWS = 100
 UNMIXED_R_HAT = 1.1
 """Below that effective sample size, or above that R-hat, noise and curvature were measured at draws
