@@ -1,12 +1,12 @@
 """Chains that sit in different modes."""
 
 from collections.abc import Callable
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student
 
+from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.thresholds import BATCHES, DIFFERENT_MODES, FALSE_ALARMS
 
 
@@ -35,26 +35,34 @@ def chains_apart(draws: np.ndarray, site_of: Callable[[int], str]) -> Apart | No
         site_of: the name of the site of a coordinate.
     """
     chains, length, dimension = draws.shape
-    if chains < 2 or length < 2 * BATCHES or not np.isfinite(draws).all():
+    if chains < 2 or length < 2 * BATCHES:
         return None
+    own, within = by_columns(_moments, draws)
+    known = np.flatnonzero(np.isfinite(own).all(0) & np.isfinite(within) & (within > 0))
+    if not known.size:
+        return None
+    at = known[np.argmax(np.ptp(own[:, known], axis=0) / within[known])]
+    distance = float(np.ptp(own[:, at]) / within[at])
     each = length // BATCHES
-    batches = draws[:, -each * BATCHES :].reshape(chains, BATCHES, each, dimension)
-    means = batches.mean(2, dtype=np.float64)
-    own = draws.mean(1, dtype=np.float64)
-    within = np.sqrt(draws.var(1, dtype=np.float64).mean(0))
-    at = int(np.argmax(np.ptp(own, axis=0) / np.where(within > 0, within, np.inf)))
-    distance = float(np.ptp(own[:, at]) / within[at]) if within[at] > 0 else 0.0
-    halves = means[..., at].reshape(chains, 2, BATCHES // 2)
-    error = halves.std(2, ddof=1) / np.sqrt(BATCHES // 2)
-    drift = np.abs(np.diff(halves.mean(2), axis=1))[:, 0] / np.hypot(error[:, 0], error[:, 1])
-    first, last = np.argmin(own[:, at]), np.argmax(own[:, at])
-    of_means = np.hypot(*means[[first, last], :, at].std(1, ddof=1)) / np.sqrt(BATCHES)
-    pairs = len(list(combinations(range(chains), 2)))
-    stays = np.all(drift < _quantile(chains))
-    is_apart = np.ptp(own[:, at]) > _quantile(dimension * pairs) * of_means
+    means = draws[:, -each * BATCHES :, at].reshape(chains, BATCHES, each).mean(2, dtype=np.float64)
+    halves = means.reshape(chains, 2, BATCHES // 2)
+    errors = halves.std(2, ddof=1) / np.sqrt(BATCHES // 2)
+    drift = np.abs(np.diff(halves.mean(2), axis=1))[:, 0]
+    stays = np.all(drift <= _quantile(chains) * np.hypot(errors[:, 0], errors[:, 1]))
+    ends = [np.argmin(own[:, at]), np.argmax(own[:, at])]
+    error = np.hypot(*means[ends].std(1, ddof=1)) / np.sqrt(BATCHES)
+    pairs = chains * (chains - 1) // 2
+    is_apart = np.ptp(own[:, at]) > _quantile(dimension * pairs) * error
     if distance > DIFFERENT_MODES and stays and is_apart:
         return Apart(site_of(at), distance)
     return None
+
+
+def _moments(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return each chain's means, (chains, k), and the standard deviations of a chain, (k,)."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = draws.var(1, dtype=np.float64)
+        return draws.mean(1, dtype=np.float64), np.sqrt(variances.mean(0))
 
 
 def _quantile(comparisons: int) -> float:
