@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t as student
 
+from numpyro_sgmcmc.verdict.batches import student_quantile
 from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.thresholds import BATCHES, DIFFERENT_MODES, FALSE_ALARMS
 
@@ -67,4 +67,4 @@ def _moments(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _quantile(comparisons: int) -> float:
     """Return what a difference in its errors exceeds by chance, among so many, seldom enough."""
-    return float(student.isf(FALSE_ALARMS / (2 * comparisons), BATCHES - 2))
+    return student_quantile(1 - FALSE_ALARMS / (2 * comparisons), BATCHES - 2)

@@ -120,9 +120,7 @@ def test_moments(name):
     """
     case = CASES[name]
     y = case.data(np.random.default_rng(0))
-    # Windows as short as these measure the autocorrelation within a factor of 2: 300 draws may be
-    # worth 220.
-    mcmc = untuned(case.model, y.astype(np.float32), BATCH, num_warmup=200, num_samples=500)
+    mcmc = untuned(case.model, y.astype(np.float32), BATCH, num_warmup=200, num_samples=300)
     exact = narrow_moments(y, case.log_density)
     for site, draws in mcmc.get_samples(group_by_chain=True).items():
         draws, (mean, sd) = np.asarray(draws, np.float64), exact[site]
