@@ -23,6 +23,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     PILOT_SHARE,
 )
 from numpyro_sgmcmc.preparation.warmup import warm_up
+from numpyro_sgmcmc.preparation.warn import check_finite
 
 
 def recentred(
@@ -45,6 +46,9 @@ def recentred(
         gradients: estimators to choose from, the preferred one first.
         located: the mean-field fit and its coordinates.
         num_warmup: number of NumPyro's warm-up iterations.
+
+    Raises:
+        ValueError: if U or its gradient is not finite at the centre of the new coordinates.
     """
     key_pilot, key_draws = random.keys_of(key, 2)
     pilot, length = target.partly_centred(located.centring), round(PILOT_SHARE * num_warmup)
@@ -58,12 +62,15 @@ def recentred(
         name: least_stiff(draws, np.asarray(information[name]))
         for name, draws in log_scales.items()
     }
+    stiffest = max(float(np.max(best.stiffness)) for best in found.values())
+    if not stiffest < float(jnp.finfo(shown.centre.dtype).max):
+        return located  # The short warm-up did not show how the scales vary.
     weights = {name: jnp.asarray(best.weights, values[name].dtype) for name, best in found.items()}
     chosen = target.partly_centred(weights)
     points = chosen.run(_moved, values)
     approximation = Approximation(jnp.median(points, axis=0), Diagonal(jnp.std(points, axis=0)))
     anchor = anchor_at(chosen, approximation.centre)
-    stiffest = max(float(np.max(best.stiffness)) for best in found.values())
+    check_finite(anchor)
     return Located(approximation, anchor, located.other_modes, weights, stiffest)
 
 

@@ -24,7 +24,7 @@ from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation import Target
-from numpyro_sgmcmc.preparation.recentring import _information, least_stiff
+from numpyro_sgmcmc.preparation.recentring import _draws, _information, least_stiff
 from numpyro_sgmcmc.preparation.target import View
 
 EFFECT = jnp.array([1.6, -0.2, 0.9, 0.4, 2.2, 0.1])
@@ -178,6 +178,19 @@ def test_the_weight_follows_from_the_information():
         others = [stiffness(other, i) for other in np.linspace(0, 1, 201)]
         assert stiffness(weight, i) == pytest.approx(least)
         assert least < 1.05 * min(others)
+
+
+def test_draws_that_are_not_finite_choose_nothing(monkeypatch):
+    """The warm-up goes on in the coordinates of the mean-field fit, with a positive step size."""
+
+    def lost(*given):
+        return jax.tree.map(lambda draws: draws * jnp.nan, _draws(*given))
+
+    monkeypatch.setattr("numpyro_sgmcmc.preparation.recentring._draws", lost)
+    kernel = SGHMCSplit(clinics)
+    state = kernel.init(jax.random.key(0), 0, None, ARGS, {})
+    assert np.all(np.asarray(state.tuned.centring["effects"]) > 0)
+    assert 0 < float(state.step_size) < 1
 
 
 def test_curvature_and_information_are_those_of_the_hessian():
