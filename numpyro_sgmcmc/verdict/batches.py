@@ -12,21 +12,27 @@ class Batches(NamedTuple):
     """Stretches of consecutive draws, which are nearly independent of each other.
 
     Attributes:
-        membership: share of a batch's weight that each draw has, (batches, draws in all).
+        weights: shares of the draws, flattened chain by chain, with sum 1, (draws in all,).
+        label: the batch of each draw, likewise.
         mass: each batch's share of all weight, (batches,).
     """
 
-    membership: np.ndarray
+    weights: np.ndarray
+    label: np.ndarray
     mass: np.ndarray
 
     def means(self, series: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
         """Return the batches' means (batches, d) of draws (n, d), or of those at some places."""
-        if places is None:
-            return self.membership @ series
-        some = self.membership[:, places]
-        total = some.sum(1, keepdims=True)
+        label = self.label if places is None else self.label[places]
+        weights = self.weights if places is None else self.weights[places]
+        # Sums of stretches: a product with a matrix of all batches costs as many times more.
+        starts = np.flatnonzero(np.diff(label, prepend=-1))
+        sums = np.add.reduceat(weights[:, None] * series, starts)
+        result = np.zeros((len(self.mass), series.shape[1]), sums.dtype)
+        np.add.at(result, label[starts], sums)
+        total = np.bincount(label, weights, len(self.mass))[:, None]
         # A batch that holds none of the places takes part with the mean, which is 0.
-        return some @ series / np.where(total > 0, total, 1.0)
+        return result / np.where(total > 0, total, 1.0)
 
     def standard_error(self, means: np.ndarray) -> np.ndarray:
         """Return the standard error (d,) of the weighted average of batches' means."""
@@ -57,9 +63,7 @@ def batches_of(weights: np.ndarray, is_together: bool) -> Batches:
     first = np.zeros(chains, int) if is_together else np.arange(chains) * each
     label = (first[:, None] + of_draw).reshape(-1)
     flat = weights.reshape(-1) / weights.sum()
-    membership = np.where(label == np.arange(groups * each)[:, None], flat, 0.0)
-    mass = membership.sum(1)
-    return Batches(membership / mass[:, None], mass)
+    return Batches(flat, label, np.bincount(label, flat, groups * each))
 
 
 def student_quantile(probability: float, degrees: int) -> float:

@@ -123,7 +123,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         granted = rows_worth_granting(judged, more) if more else 0
         if granted:
             judged = judged._replace(granted_rows=granted)
-            findings = findings_of(judged, key_again, sites)
+            findings = findings_of(judged, key_again, sites, findings)
             evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
             outcome, causes = assessed(evidence)
     if outcome is not Outcome.CALIBRATED and all(

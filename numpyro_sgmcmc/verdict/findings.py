@@ -22,7 +22,7 @@ from numpyro_sgmcmc.verdict.measurement import (
 from numpyro_sgmcmc.verdict.pooling import Judged, judged
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.shapes import bimodality, has_valley, tail_indices
-from numpyro_sgmcmc.verdict.softness import softest_directions, with_directions
+from numpyro_sgmcmc.verdict.softness import Softest, softest_directions, with_directions
 from numpyro_sgmcmc.verdict.theory import Predicted, predicted
 from numpyro_sgmcmc.verdict.thresholds import (
     BIMODAL,
@@ -49,6 +49,8 @@ class Findings(NamedTuple):
             be; the coordinate is None where no single one is meant.
         discrepancy: kernel Stein discrepancy.
         p_value: of that discrepancy.
+        softest: the directions that were checked beside coordinates; None if there are few enough
+            of these for a covariance.
     """
 
     variance: Judged
@@ -58,10 +60,21 @@ class Findings(NamedTuple):
     unchecked: tuple[int | None, str] | None
     discrepancy: float
     p_value: float
+    softest: Softest | None = None
 
 
-def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings:
-    """Return what theory and measurement say of a run; `sites` labels the coordinates, (d,)."""
+def findings_of(
+    run: FinishedRun, key: jax.Array, sites: np.ndarray, earlier: Findings | None = None
+) -> Findings:
+    """Return what theory and measurement say of a run.
+
+    Args:
+        run: what is judged.
+        key: of rows and probes.
+        sites: labels of the coordinates, (d,).
+        earlier: findings on the same draws with fewer gradients. Only what gradients measure is
+            found again; theory, soft directions and the discrepancy remain.
+    """
     key_gradients, key_theory, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
     batches = batches_of(run.weights, run.is_together)
@@ -73,7 +86,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         return _nothing(dimension, batches, "some gradients are not finite numbers")
     if not all(np.all(s.scale > 0) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
-    wide, unchecked = samples, None
+    wide, unchecked, softest = samples, None, None
     if not is_dense(run) and run.latents is not None:
         why = f"there are more than {DENSE} shared parameters beside latents of rows"
         if dimension <= DENSE:
@@ -83,7 +96,8 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         theory = predicted(run, Fields(), key_theory)
         return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
-        softest = softest_directions(run, samples[0], key_soft)
+        softest = earlier.softest if earlier else None
+        softest = softest or softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)
         if not softest.are_all:
             enough = f" (at least {DRAWS_BY_DIMENSION * dimension:,})" if dimension <= DENSE else ""
@@ -92,8 +106,11 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
                 f"as too many coordinates depend on each other: use more draws{enough}",
             )
     found = measured(run, wide, batches)
-    theory = predicted(run, found.fields[0], key_theory)
-    value, p_value = _discrepancy(samples[0], found.fields[0])
+    if earlier is None:
+        theory = predicted(run, found.fields[0], key_theory)
+        value, p_value = _discrepancy(samples[0], found.fields[0])
+    else:
+        theory, value, p_value = earlier.predicted, earlier.discrepancy, earlier.p_value
     further = len(found.variance.value) - dimension
     labels = np.concatenate([sites, [f"direction {k}" for k in range(further)]])
     return Findings(
@@ -106,6 +123,7 @@ def findings_of(run: FinishedRun, key: jax.Array, sites: np.ndarray) -> Findings
         or _unchecked(run, found, batches),
         value,
         p_value,
+        softest,
     )
 
 
