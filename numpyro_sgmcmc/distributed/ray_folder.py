@@ -30,7 +30,7 @@ class RayFolder:
             self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
             self._lock = _locked(self.path)
             # Another process may have taken it for a stale one before it was locked.
-            if self._lock is not None and _is_at(self.path, self._lock) or tried == TRIES - 1:
+            if (self._lock is not None and _is_at(self.path, self._lock)) or tried == TRIES - 1:
                 return
             self.remove()
 
