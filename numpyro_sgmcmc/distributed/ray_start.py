@@ -2,9 +2,7 @@
 
 import logging
 import os
-import shutil
 import signal
-import tempfile
 import threading
 import warnings
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.distributed.gradients import Model
+from numpyro_sgmcmc.distributed.ray_folder import RayFolder, remove_stale
 
 SPARE_BYTES = 64 * 2**20
 """Memory of the object store besides twice the data."""
@@ -47,14 +46,14 @@ class RunningRay(NamedTuple):
 
     ray: Any
     is_ours: bool
-    folder: str | None
+    folder: RayFolder | None
 
     def close(self) -> None:
         """End a Ray that was started here."""
         if self.is_ours:
             self.ray.shutdown()
         if self.folder is not None:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder.remove()
 
 
 def started_ray(options: RayOptions, model: Model) -> RunningRay:
@@ -69,17 +68,19 @@ def started_ray(options: RayOptions, model: Model) -> RunningRay:
     address, handler = options.address, signal.getsignal(signal.SIGTERM)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     given: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
-    folder = tempfile.mkdtemp(prefix="sgmcmc_ray_") if address is None else None
-    if folder is None:
+    folder = None
+    if address is not None:
         given["address"] = address
     else:
+        remove_stale()
+        folder = RayFolder()
         given |= {
             "address": "local",
             "num_cpus": options.workers,
             "include_dashboard": False,
             "object_store_memory": 2 * bytes_of(model) + SPARE_BYTES * 2,
             "_node_ip_address": "127.0.0.1",
-            "_temp_dir": folder,
+            "_temp_dir": str(folder.path),
         }
     try:
         with warnings.catch_warnings():
@@ -93,7 +94,7 @@ def started_ray(options: RayOptions, model: Model) -> RunningRay:
         place = f"at {address!r}"
         remedy = "Check the address with `ray status`, or leave `address` out."
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.remove()
             place, remedy = "on this machine", "Run again when the machine is less busy."
         raise RuntimeError(f"Expected Ray {place}; got: {error} {remedy}") from error
     finally:

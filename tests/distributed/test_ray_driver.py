@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc import open_run
+from numpyro_sgmcmc.distributed.ray_folder import PREFIX
 from numpyro_sgmcmc.results.entries import attributes_of
 from tests.distributed.driver import DRAWS, SERVERS, WORKERS, run_in
 
@@ -60,21 +61,30 @@ def is_worker(pid):
         return False
 
 
+def folders_of_ray(pid):
+    """Return the temporary folders that a process holds locked."""
+    opened = [os.readlink(one) for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink()]
+    return [Path(one) for one in opened if Path(one).name.startswith(PREFIX)]
+
+
 def test_killed_servers_go_on_from_their_last_commit(tmp_path):
-    """All servers of a run are in one process. No worker outlives it."""
+    """All servers of a run are in one process. No worker outlives it, nor does its Ray's folder."""
     command = [sys.executable, "-m", "tests.distributed.driver", str(tmp_path / "run")]
     with subprocess.Popen(command) as driver:
         has_draws = lambda: committed(tmp_path / "run") is not None  # noqa: E731
         until(lambda: driver.poll() is not None or has_draws(), "no draw was committed")
         assert driver.poll() is None
         workers = [pid for pid in descendants(driver.pid) if is_worker(pid)]
+        (left,) = folders_of_ray(driver.pid)
         os.kill(driver.pid, signal.SIGKILL)
     assert len(workers) == WORKERS
     until(lambda: not any(map(is_worker, workers)), "workers of the killed run are left")
     before = committed(tmp_path / "run")
     count = before.shape[1]
     assert 0 < count < DRAWS
+    assert list(left.glob("session_*"))
     run = run_in(tmp_path / "run")
+    assert not list(left.glob("session_*/sockets/*"))
     draws = run.get_samples(group_by_chain=True)["theta"]
     assert draws.shape == (SERVERS, DRAWS)
     assert np.array_equal(draws[:, :count], before)
