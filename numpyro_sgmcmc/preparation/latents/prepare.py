@@ -14,8 +14,8 @@ from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.kinks import Typical
 from numpyro_sgmcmc.preparation.latents.approach import approached
 from numpyro_sgmcmc.preparation.latents.checks import check_options, has_table
-from numpyro_sgmcmc.preparation.latents.noise import without_moments
 from numpyro_sgmcmc.preparation.latents.settle import check_independence, settled
+from numpyro_sgmcmc.preparation.latents.starts import starts_of, walkers_of
 from numpyro_sgmcmc.preparation.latents.window import LatentWindow, Shown
 from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, silence
@@ -62,7 +62,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
     key_settle, key = random.keys_of(jax.random.key(2), 2)
     if not has_table(structure):
         return approached(target, key_settle, options, request)
-    walkers, hessians = settled(target, key_settle, options, request)
+    starts, hessians = settled(target, key_settle, options, request)
     linear: Any = options.preconditioner
     if linear is None:
         linear = Identity() if options.step_size is not None else _root(hessians)
@@ -75,10 +75,12 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
             # Keeps exp(-D h) above 1/e, as in `complete`.
             friction = jnp.minimum(limits.dynamics.friction, 1.0 / options.step_size(0))
         assert options.num_steps is not None
-        first = without_moments(walkers, options.num_steps * request.num_warmup)
+        first = starts.waiting(options.num_steps * request.num_warmup)
         return Prepared(Tuned(None, friction, linear, LatentTable()), None, None, None, first)
     chosen = _chosen(options, linear, curvature, silence(nothing, structure.dimension), limits, 1.0)
     window, done = LatentWindow(limits.dynamics, options.temperature, options.increments), []
+    walkers = target.run(walkers_of, starts, optimise=False)
+    del starts, hessians
     seconds, caution, length = None, 1.0, _first_length(target)
     while True:
         key, key_window = random.keys_of(key, 2)
@@ -177,7 +179,7 @@ def _prepared(
         seconds_per_transition=seconds,
     )
     warn_about_mixing(adaptation, structure, options, request.num_warmup)
-    return Prepared(tuned, None, None, adaptation, without_moments(shown.walkers, wait))
+    return Prepared(tuned, None, None, adaptation, starts_of(shown.walkers, wait))
 
 
 def _first_length(target: Target) -> int:

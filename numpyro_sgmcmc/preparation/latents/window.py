@@ -40,10 +40,13 @@ class LatentWindow:
     def run(
         self, target: Target, key: jax.Array, tuned: Tuned, walkers: Walkers, length: int
     ) -> Shown:
-        """Return what the walkers show over so many transitions from where they are."""
+        """Return what the walkers show over so many transitions from where they are.
+
+        Their memory is used for the walkers that it returns.
+        """
         name = LatentWindow, identity_of(self.dynamics), self.temperature, self.increments
         steps = jnp.asarray(length, jnp.int32)
-        return target.run(self._run, key, tuned, walkers, steps, name=name)
+        return target.run(self._run, key, tuned, walkers, steps, name=name, donate=(2,))
 
     def _run(
         self, view: View, key: jax.Array, tuned: Tuned, walkers: Walkers, length: jax.Array
