@@ -21,11 +21,15 @@ from numpyro_sgmcmc.transition import Transition, Walker
 
 
 class Shown(NamedTuple):
-    """What a window shows: where the walkers are, their statistics, and the gradient noise."""
+    """What a window shows: where the walkers are, their statistics, and the gradient noise.
+
+    `centre`, (d,), is what the statistics are deviations from.
+    """
 
     walkers: Walkers
     seen: Seen
     noise: Noise
+    centre: jax.Array
 
 
 @final
@@ -115,4 +119,4 @@ class LatentWindow:
         )
         after = Walkers(walker.position, walker.gradient)
         given = tuned.gradient, tuned.preconditioner, after, keys_noise
-        return Shown(after, seen, noise_at_latents(view, *given))
+        return Shown(after, seen, noise_at_latents(view, *given), centre)
