@@ -13,13 +13,15 @@ from numpyro_sgmcmc import UniformMinibatch
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.dynamics import Splitting
 from numpyro_sgmcmc.latents import LatentState, LatentTable
+from numpyro_sgmcmc.latents.columns import Columns, Row
+from numpyro_sgmcmc.minibatch import AbstractMinibatch
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.stepper import Stepper
 from numpyro_sgmcmc.transition import Transition, Walker
 
 BATCH, FEWER, STEPS = 1_000, 200, 2_000
-NUMBERS = 8
+NUMBERS = 7
 """What a chain keeps of each row of `groups`."""
 
 
@@ -32,12 +34,12 @@ def groups(y: jax.Array, batch: int = BATCH) -> None:
         numpyro.sample("y", dist.Normal(a, 1.0), obs=y[i])
 
 
-def steps_of(rows: int) -> Side:
+def steps_of(rows: int, scheme: AbstractMinibatch | None = None) -> Side:
     """Return runs of the library's transitions from latents at the data."""
     y = jax.random.normal(jax.random.key(0), (rows,))
     structure = read_structure(groups, (y,), {})
     transition = Transition(Splitting(1.0), LatentTable(), Identity())
-    scheme, h = UniformMinibatch(), jnp.float32(0.1 / rows)
+    scheme, h = scheme or UniformMinibatch(), jnp.float32(0.1 / rows)
 
     @partial(jax.jit, donate_argnums=0)
     def loop(walker: Walker, y: jax.Array, key: jax.Array, steps: jax.Array) -> Walker:
@@ -62,21 +64,25 @@ def steps_of(rows: int) -> Side:
 
 def _latents(y: jax.Array) -> LatentState:
     """Return a state with the latents at the data, for steps whose cost is measured."""
-    none, count, rows = jnp.zeros(()), jnp.zeros((), jnp.int32), len(y)
-    return LatentState(
-        values=jnp.array(y)[:, None],
+    rows = len(y)
+    row = Row(
+        values=y[:, None],
         discrete=jnp.zeros((rows, 0), jnp.int32),
         table=jnp.zeros((rows, 2)),
-        total=jnp.zeros(2),
         factor=jnp.full((rows, 1, 1), 0.7),
-        step=jnp.ones(()),
-        claims=jnp.zeros(rows, jnp.int32),
-        wait=count,
         visits=jnp.zeros(rows, jnp.int32),
         mean=jnp.zeros((rows, 1)),
         square=jnp.zeros((rows, 1)),
+    )
+    columns, none = Columns.of(row), jnp.zeros((), jnp.int32)
+    return LatentState(
+        rows=columns.packed(row),
+        columns=columns,
+        total=jnp.zeros(2),
+        step=jnp.ones(()),
+        wait=none,
         moves=jnp.zeros((), jnp.int32),
-        acceptance=none,
+        acceptance=jnp.zeros(()),
     )
 
 
@@ -94,6 +100,29 @@ def by_hand(rows: int) -> Side:
         return jax.lax.fori_loop(0, steps, step, arrays)
 
     return _sides(loop, arrays, jax.random.normal(jax.random.key(0), (rows,)))
+
+
+def rows_by_hand(rows: int, is_contiguous: bool = False) -> Side:
+    """Return runs of such a loop with one array, in which the numbers of a row are neighbours.
+
+    If `is_contiguous` is true, the rows of a step are neighbours too.
+    """
+
+    @partial(jax.jit, donate_argnums=0)
+    def loop(array: jax.Array, y: jax.Array, key: jax.Array, steps: jax.Array) -> jax.Array:
+        def step(number: jax.Array, array: jax.Array) -> jax.Array:
+            own = random.fold_in(key, number)
+            if is_contiguous:
+                first = jax.random.randint(own, (), 0, rows - BATCH)
+                some, of_rows = (jax.lax.dynamic_slice_in_dim(x, first, BATCH) for x in (y, array))
+                new = of_rows + some[:, None]
+                return jax.lax.dynamic_update_slice_in_dim(array, new, first, 0)
+            index = jax.random.randint(own, (BATCH,), 0, rows)
+            return array.at[index].set(array[index] + y[index][:, None])
+
+        return jax.lax.fori_loop(0, steps, step, array)
+
+    return _sides(loop, jnp.zeros((rows, NUMBERS)), jax.random.normal(jax.random.key(0), (rows,)))
 
 
 def _sides(loop: Any, first: Any, y: jax.Array) -> Side:

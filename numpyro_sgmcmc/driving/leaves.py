@@ -7,15 +7,24 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.latents import LatentState
+
 
 def is_key(leaf: Any) -> bool:
     """Return whether a leaf holds typed keys."""
     return isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def owned(state: Any) -> Any:
-    """Return the state with leaves that share no memory, so that a program may reuse it."""
-    return jax.tree.map(_copied, state)
+def owned(state: Any, is_new: bool = False) -> Any:
+    """Return the state with leaves that share no memory, so that a program may reuse it.
+
+    If a kernel has just made the state, its latents of rows are nobody else's. They may take most
+    of the memory, and are not copied.
+    """
+    if not is_new:
+        return jax.tree.map(_copied, state)
+    is_latents = lambda node: isinstance(node, LatentState)  # noqa: E731
+    return jax.tree.map(_but_rows, state, is_leaf=is_latents)
 
 
 def strong(state: Any, sample: Callable[[Any], Any]) -> Any:
@@ -33,6 +42,13 @@ def strong(state: Any, sample: Callable[[Any], Any]) -> Any:
 def on_host(state: Any) -> Any:
     """Return the leaves as NumPy arrays that own their memory; typed keys stay."""
     return jax.tree.map(lambda x: x if is_key(x) else np.array(x), owned(state))
+
+
+def _but_rows(node: Any) -> Any:
+    if not isinstance(node, LatentState):
+        return _copied(node)
+    others = node._replace(rows=None)
+    return jax.tree.map(_copied, others)._replace(rows=node.rows)
 
 
 def _copied(leaf: Any) -> Any:

@@ -87,14 +87,17 @@ class Program:
         """Number of chains."""
         return self._layout.chains
 
-    def prepared(self, state: Any, model: tuple[tuple, dict]) -> Any:
-        """Return first states that own their memory, and have the types that iterations return."""
+    def prepared(self, state: Any, model: tuple[tuple, dict], is_new: bool = False) -> Any:
+        """Return first states that own their memory, and have the types that iterations return.
+
+        `is_new` tells whether the kernel has just made the states.
+        """
         if self._layout.is_mapped:  # what a mapped `init` returned is strong already
             return owned(state)
         sample = partial(self._kernel.sample, model_args=model[0], model_kwargs=model[1])
         if self._layout.is_sequential:
-            return [strong(owned(one), sample) for one in state]
-        return strong(owned(state), sample)
+            return [strong(owned(one, is_new), sample) for one in state]
+        return strong(owned(state, is_new), sample)
 
     def shapes(self, state: Any, model: tuple[tuple, dict]) -> dict[str, Any]:
         """Return shape and type of what is kept of one draw, with an axis of chains in front."""

@@ -122,7 +122,8 @@ def run(
             state = first_states(mcmc, layout, program, rng_key, init_params, args, kwargs)
         else:
             state = restored(mcmc, layout, rng_key, found, model)
-        state = program.prepared(state, model)
+        is_new = found is None and mcmc.post_warmup_state is None
+        state = program.prepared(state, model, is_new)
         shapes = program.shapes(state, model)
         check_until(until, mcmc.sampler, shapes[mcmc._sample_field])
         if asked is None:

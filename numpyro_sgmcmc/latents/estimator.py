@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
 from numpyro_sgmcmc.latents.moves import moved_together, visited
-from numpyro_sgmcmc.latents.recording import recorded
+from numpyro_sgmcmc.latents.recording import opened, recorded
 from numpyro_sgmcmc.latents.state import LatentState
 from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, WholeData
@@ -50,9 +50,9 @@ class LatentTable(AbstractGradient):
     alternates z given a and a given z, would take.
 
     A step costs two gradients of B rows, in z and a together, and with discrete latents the
-    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v + 2)
+    densities of a Gibbs sweep. Memory for each chain is N (d + k + k^2 + m + w + v + 1)
     numbers, changed in place: k continuous and m discrete latents, w averages, v of which have a
-    variance, and two counts.
+    variance, and a count.
     """
 
     is_control_variate: ClassVar[bool] = True
@@ -69,24 +69,21 @@ class LatentTable(AbstractGradient):
         """Return the estimate, and the state after moves of the minibatch's rows."""
         (rows,) = minibatch.indices.values()
         assert minibatch.key is not None
-        share = len(state.values) / len(rows)
+        share = len(state.rows) / len(rows)
         energy, prior = jax.value_and_grad(potential.shared)(position)
-        before = visited(potential, position, state.values[rows], rows, state.discrete[rows])
-        how = state.factor[rows], state.step, minibatch.key
+        given = opened(state, rows)
+        row = given.row
+        before = visited(potential, position, row.values, rows, row.discrete)
+        how = row.factor, state.step, minibatch.key
         after, chance = moved_together(potential, position, before, rows, *how)
-        # Exactly one place of each row is left in this array, of which nothing else is read.
-        places = jnp.arange(len(rows), dtype=jnp.int32)
-        claims = state.claims.at[rows].set(places)
         sound = jnp.all(jnp.isfinite(after.slope), axis=1) & jnp.isfinite(after.energy)
-        table = state.table[rows]
-        # Where a row is written depends on what was read, or XLA would copy the table at each step.
-        counts = (claims[rows] == places) & sound & jnp.all(jnp.isfinite(table), axis=1)
+        table = row.table
+        counts = given.is_own & sound & jnp.all(jnp.isfinite(table), axis=1)
         change = share * (before.slope - table).sum(0)
         kick = jnp.where(counts[:, None], after.slope - before.slope, 0.0).sum(0) / 2
         estimate = Estimate(
             energy + share * before.energy.sum(), prior + state.total + change + kick
         )
         total = state.total + jnp.where(counts[:, None], after.slope - table, 0.0).sum(0)
-        kept = state._replace(total=total, claims=claims)
         local = potential.structure.local
-        return estimate, recorded(local, kept, rows, counts, after, chance)
+        return estimate, recorded(local, state._replace(total=total), given, counts, after, chance)

@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents.blocks import ROWS_AT_ONCE
 from numpyro_sgmcmc.latents.own_move import own_moved
-from numpyro_sgmcmc.latents.state import ROWS_AT_ONCE
 from numpyro_sgmcmc.model.local import DiscreteSite, JointPotential
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from numpyro_sgmcmc.latents.state import ROWS_AT_ONCE
+from numpyro_sgmcmc.latents.blocks import in_blocks
 from numpyro_sgmcmc.model.local import JointPotential
 
 STEPS = 30
@@ -66,15 +66,14 @@ def laplace_rows(
     by that share.
     """
 
-    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> RowMode:
-        first, row, given = inputs
+    @jax.vmap
+    def of_rows(first: jax.Array, row: jax.Array, given: jax.Array) -> RowMode:
         energy = lambda latents: potential.row(position, latents, row, given)[0]  # noqa: E731
         return _mode(energy, first, steps)
 
-    if discrete is None:
-        discrete = potential.structure.local.some_discrete(len(start))
-    inputs = start, jnp.arange(len(start)) if rows is None else rows, discrete
-    return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(start)))
+    local, size = potential.structure.local, len(start)
+    given = local.some_discrete(size) if discrete is None else discrete
+    return in_blocks(of_rows, start, jnp.arange(size) if rows is None else rows, given)
 
 
 def _mode(energy: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int) -> RowMode:

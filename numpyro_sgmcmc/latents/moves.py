@@ -112,8 +112,28 @@ def moved(
     This leaves p(a_i | z, y_i) invariant for every e and L. It uses the row's own data only, so the
     factor N / B does not occur. A proposal whose density or gradients are not finite is rejected.
     """
+    return moved_by(potential, position, before, rows, factor, step, *draws_of(key, before.latents))
+
+
+def draws_of(key: jax.Array, latents: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return the normal and uniform numbers of a move of rows, (B, k) and (B,)."""
     key_noise, key_accept = random.split(key)
-    noise = random.normal(key_noise, before.latents.shape, before.latents.dtype)
+    noise = random.normal(key_noise, latents.shape, latents.dtype)
+    uniform = random.uniform(key_accept, (len(latents),), latents.dtype, minval=0.0, maxval=1.0)
+    return noise, uniform
+
+
+def moved_by(
+    potential: JointPotential,
+    position: jax.Array,
+    before: Visited,
+    rows: jax.Array,
+    factor: jax.Array,
+    step: jax.Array,
+    noise: jax.Array,
+    uniform: jax.Array,
+) -> tuple[Visited, jax.Array]:
+    """Return what `moved` does, with these random numbers."""
     drift = jnp.einsum("bij,bi->bj", factor, before.force)
     jump = step * noise - step**2 / 2 * drift
     latents = before.latents + jnp.einsum("bij,bj->bi", factor, jump)
@@ -124,7 +144,6 @@ def moved(
     log_ratio = before.energy - after.energy + there - again
     sound = jnp.isfinite(log_ratio) & jnp.all(jnp.isfinite(after.slope), axis=1)
     chance = jnp.where(sound, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
-    uniform = random.uniform(key_accept, chance.shape, chance.dtype, minval=0.0, maxval=1.0)
     accepted = uniform < chance
 
     def chosen(new: jax.Array, old: jax.Array) -> jax.Array:

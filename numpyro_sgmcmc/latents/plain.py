@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor, Estimate
 from numpyro_sgmcmc.latents.moves import moved_together, visited
-from numpyro_sgmcmc.latents.recording import recorded
+from numpyro_sgmcmc.latents.recording import opened, recorded
 from numpyro_sgmcmc.latents.state import LatentState
 from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.types import Minibatch, WholeData
@@ -40,7 +40,7 @@ class PlainAtLatents(AbstractGradient):
     of latents and rates of their moves that were tried.
 
     A step costs two gradients of B rows in z, and as many in a as the moves need. Memory for each
-    chain is N (k + k^2 + m + w + v + 2) numbers, as for `LatentTable` without its table.
+    chain is N (k + k^2 + m + w + v + 1) numbers, as for `LatentTable` without its table.
     """
 
     needs_independent_minibatches: ClassVar[bool] = True
@@ -56,11 +56,12 @@ class PlainAtLatents(AbstractGradient):
         """Return the estimate, and the state after moves of the minibatch's rows."""
         (rows,) = minibatch.indices.values()
         assert minibatch.key is not None
-        share = len(state.values) / len(rows)
+        share = len(state.rows) / len(rows)
         energy, prior = jax.value_and_grad(potential.shared)(position)
-        given = state.values[rows], rows, state.discrete[rows]
-        before = visited(potential, position, *given, each_slope=False)
-        how = state.factor[rows], state.step, minibatch.key
+        given = opened(state, rows)
+        own = given.row.values, rows, given.row.discrete
+        before = visited(potential, position, *own, each_slope=False)
+        how = given.row.factor, state.step, minibatch.key
         after, chance = moved_together(potential, position, before, rows, *how)
         both = (
             jnp.concatenate([before.latents, after.latents]),
@@ -69,11 +70,6 @@ class PlainAtLatents(AbstractGradient):
         )
         slope = jax.grad(potential.rows)(position, *both)
         estimate = Estimate(energy + share * before.energy.sum(), prior + share / 2 * slope)
-        # Exactly one place of each row is left in this array, of which nothing else is read.
-        places = jnp.arange(len(rows), dtype=jnp.int32)
-        claims = state.claims.at[rows].set(places)
         sound = jnp.all(jnp.isfinite(after.force), axis=1) & jnp.isfinite(after.energy)
-        counts = (claims[rows] == places) & sound
-        kept = state._replace(claims=claims)
-        local = potential.structure.local
-        return estimate, recorded(local, kept, rows, counts, after, chance)
+        local, counts = potential.structure.local, given.is_own & sound
+        return estimate, recorded(local, state, given, counts, after, chance)

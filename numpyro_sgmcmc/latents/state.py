@@ -1,50 +1,78 @@
 """The latents of all rows in the state of a chain."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.latents.blocks import in_blocks
+from numpyro_sgmcmc.latents.columns import Columns, Row
 from numpyro_sgmcmc.model.local import JointPotential
-
-ROWS_AT_ONCE = 4_096
-"""Rows that a pass over all rows takes together."""
 
 
 class LatentState(NamedTuple):
     """The latents of all rows, and what their moves and the gradient need.
 
     Attributes:
-        values: unconstrained continuous latents, (N, k).
-        discrete: discrete latents, (N, m), int32.
-        table: gradient in z of each row's u_i when it was last visited, (N, d); (N, 0) without a
-            table.
+        rows: what is kept of each row, (N, W); its parts are properties of the same names as in
+            `Row`.
+        columns: where each part is.
         total: the sum of the table over rows, (d,) or (0,).
-        factor: L of each row, with L L' about the covariance of its latents given z, (N, k, k).
         step: the step size of the moves in units of L, ().
-        claims: the place in the last minibatch from which each row was moved, (N,), int32.
         wait: transitions until moments are kept, (), int32.
-        visits: moves of each row since then, (N,), int32.
-        mean: mean of a row's values and indicators over its visits (`statistics`), (N, w).
-        square: sum of the values' squared deviations from their mean, (N, v).
         moves: transitions since then, (), int32.
         acceptance: mean acceptance probability of the moves since then, (); for discrete latents
             alone the share of their elements that changed.
     """
 
-    values: jax.Array
-    discrete: jax.Array
-    table: jax.Array
+    rows: jax.Array
+    columns: Columns
     total: jax.Array
-    factor: jax.Array
     step: jax.Array
-    claims: jax.Array
     wait: jax.Array
-    visits: jax.Array
-    mean: jax.Array
-    square: jax.Array
     moves: jax.Array
     acceptance: jax.Array
+
+    @property
+    def values(self) -> jax.Array:
+        """Unconstrained continuous latents, (N, k)."""
+        return self.columns.read(self.rows, "values")
+
+    @property
+    def discrete(self) -> jax.Array:
+        """Discrete latents, (N, m)."""
+        return self.columns.read(self.rows, "discrete")
+
+    @property
+    def table(self) -> jax.Array:
+        """Gradients in z at the last visits, (N, d) or (N, 0)."""
+        return self.columns.read(self.rows, "table")
+
+    @property
+    def factor(self) -> jax.Array:
+        """Factors of the moves, (N, k, k)."""
+        return self.columns.read(self.rows, "factor")
+
+    @property
+    def visits(self) -> jax.Array:
+        """Moves of each row since moments are kept, (N,)."""
+        return self.columns.read(self.rows, "visits")
+
+    @property
+    def mean(self) -> jax.Array:
+        """Means over the visits, (N, w)."""
+        return self.columns.read(self.rows, "mean")
+
+    @property
+    def square(self) -> jax.Array:
+        """Sums of squared deviations, (N, v)."""
+        return self.columns.read(self.rows, "square")
+
+    def having(self, **parts: jax.Array) -> Self:
+        """Return the state with other parts of all rows, named as in `Row`."""
+        row = self.columns.unpacked(self.rows)._replace(**parts)
+        columns = Columns.of(row)
+        return self._replace(rows=columns.packed(row), columns=columns)
 
 
 def first_state(
@@ -62,20 +90,23 @@ def first_state(
     table = jnp.zeros((size, 0), values.dtype)
     if has_table:
         table = row_gradients(potential, position, values, given)
-    zero = jnp.zeros((), jnp.int32)
-    return LatentState(
+    row = Row(
         values=values,
         discrete=given,
         table=table,
-        total=table.sum(0),
         factor=factor,
-        step=step,
-        claims=jnp.zeros(size, jnp.int32),
-        wait=zero,
         visits=jnp.zeros(size, jnp.int32),
         mean=jnp.zeros((size, local.averages), values.dtype),
         square=jnp.zeros((size, local.moments), values.dtype),
-        moves=zero,
+    )
+    columns, none = Columns.of(row), jnp.zeros((), jnp.int32)
+    return LatentState(
+        rows=columns.packed(row),
+        columns=columns,
+        total=table.sum(0),
+        step=step,
+        wait=none,
+        moves=none,
         acceptance=jnp.zeros((), values.dtype),
     )
 
@@ -88,10 +119,10 @@ def row_gradients(
 ) -> jax.Array:
     """Return the gradient in z of u_i(z, a_i) for all rows, (N, d)."""
 
-    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return jax.grad(potential.row, has_aux=True)(position, *inputs)[0]
+    @jax.vmap
+    def of_rows(latents: jax.Array, row: jax.Array, given: jax.Array) -> jax.Array:
+        return jax.grad(potential.row, has_aux=True)(position, latents, row, given)[0]
 
-    if discrete is None:
-        discrete = potential.structure.local.some_discrete(len(values))
-    inputs = values, jnp.arange(len(values)), discrete
-    return jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
+    local, size = potential.structure.local, len(values)
+    given = local.some_discrete(size) if discrete is None else discrete
+    return in_blocks(of_rows, values, jnp.arange(size), given)

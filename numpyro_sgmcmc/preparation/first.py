@@ -8,7 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents import LatentState, LatentTable
 from numpyro_sgmcmc.minibatch import uniform_rows
+from numpyro_sgmcmc.preparation.latents.starts import begun
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.prepared import Prepared
@@ -62,12 +64,14 @@ class _FirstStates:
     ) -> tuple[SGMCMCState, jax.Array]:
         """Return the states, and whether their positions are finite starts."""
         fn = partial(_first_state, view, self.options, prepared, tag)
-        if self.is_single:
-            return fn(key, init_params, None)
-        places = None
+        first = None
         if prepared.walkers is not None:
-            places = _places(key, len(prepared.walkers.positions))
-        return jax.vmap(fn)(key, init_params, places)
+            count, started = len(prepared.walkers.positions), partial(_begun, view, prepared)
+            if self.is_single:
+                first = started(_place(key, count))
+            else:
+                first = jax.lax.map(started, _places(key, count))
+        return (fn if self.is_single else jax.vmap(fn))(key, init_params, first)
 
 
 def _first_state(
@@ -77,15 +81,17 @@ def _first_state(
     tag: DataTag,
     key: jax.Array,
     init_params: dict[str, Any] | None,
-    place: jax.Array | None,
+    first: tuple[jax.Array, LatentState] | None,
 ) -> tuple[SGMCMCState, jax.Array]:
     own_key, key_start, key_aux, key_batch, key_check = random.split(key, 5)
     structure, tuned = view.structure, prepared.tuned
-    if prepared.walkers is None:
+    if first is None:
         position, finite = _start(view, options, prepared, key_start, key_check, init_params)
         gradient = tuned.gradient.init(view, position, prepared.anchor)
     else:
-        position, gradient = _walker(view, prepared, key_start, init_params, place)
+        position, gradient = first
+        if init_params is not None:
+            position = flatten_params(structure, init_params, "init_params")
         finite = jnp.ones((), bool)  # The preparation has checked it.
     dynamics = options.dynamics.with_friction(tuned.friction)
     aux = dynamics.init(key_aux, position, options.temperature)
@@ -140,30 +146,23 @@ def _start(
     return jnp.where(inside, position, approximation.centre), finite
 
 
+def _place(key: jax.Array, walkers: int) -> jax.Array:
+    """Return the walker of a chain that starts alone, which does not know of others: any."""
+    _, key_start, *_ = random.split(key, 5)
+    return uniform_rows(key_start, (), walkers)
+
+
 def _places(keys: jax.Array, walkers: int) -> jax.Array:
     """Return the walkers of chains that start together: different ones, as far as there are enough.
 
     Chains that start at the same latents of rows seem to agree before they do. The first chain
     has the walker that it would take alone.
     """
-    _, key_start, *_ = random.split(keys[0], 5)
-    first = uniform_rows(key_start, (), walkers)
-    return (first + jnp.arange(len(keys))) % walkers
+    return (_place(keys[0], walkers) + jnp.arange(len(keys))) % walkers
 
 
-def _walker(
-    view: View,
-    prepared: Prepared,
-    key: jax.Array,
-    init_params: dict[str, Any] | None,
-    place: jax.Array | None,
-) -> tuple[jax.Array, Any]:
-    """Return a chain's first position, and the latents of rows of one of the settled walkers.
-
-    A chain that starts alone does not know of others, and takes one at random.
-    """
-    which = uniform_rows(key, (), len(prepared.walkers.positions)) if place is None else place
-    position, gradient = jax.tree.map(lambda leaf: leaf[which], prepared.walkers)
-    if init_params is not None:
-        position = flatten_params(view.structure, init_params, "init_params")
-    return position, gradient
+def _begun(view: View, prepared: Prepared, place: jax.Array) -> tuple[jax.Array, LatentState]:
+    """Return the position and the latents of rows of one of the settled walkers."""
+    position, start = jax.tree.map(lambda leaf: leaf[place], prepared.walkers)
+    has_table = isinstance(prepared.tuned.gradient, LatentTable)
+    return position, begun(view, position, start, has_table)

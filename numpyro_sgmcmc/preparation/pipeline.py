@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.cpu.heap import give_back
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
@@ -52,7 +53,9 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         return nothing_to_sample(options, request.num_warmup)
     with concretely():
         if target.structure.local is not None:
-            return prepare_with_latents(target, options, request)
+            prepared = prepare_with_latents(target, options, request)
+            give_back()  # Chains need as much memory again.
+            return prepared
         key_start, key_mode, key_tune = random.keys_of(jax.random.key(0), 3)
         gradients = candidate_gradients(options, target.structure)
         if options.step_size is not None:

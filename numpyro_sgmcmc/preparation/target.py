@@ -85,7 +85,14 @@ class Target:
         """Return this target with effects that move in other `Coordinates`."""
         return replace(self, centring=weights)
 
-    def run(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
+    def run(
+        self,
+        fn: Callable,
+        *inputs: Any,
+        name: Any = None,
+        optimise: bool = True,
+        donate: tuple[int, ...] = (),
+    ) -> Any:
         """Return `fn(view, *inputs)`, compiled with the model's arrays as inputs.
 
         Args:
@@ -93,6 +100,7 @@ class Target:
             *inputs: arrays, or pytrees of arrays.
             name: distinguishes closures of one function; by default the function itself.
             optimise: whether to optimise the program, for those that compute for long.
+            donate: places of inputs that are not used again, whose memory the outputs may take.
         """
         key = fn if name is None else name
         arrays, _ = split_arguments(self.args, self.kwargs)
@@ -102,7 +110,8 @@ class Target:
         compiled = self._ahead.get(self._place(key, inputs)) if self._ahead else None
         if compiled is not None:
             return compiled.program.result()(arrays, self.centring, *inputs)
-        return self._program(key, fn, self._options(optimise))(arrays, self.centring, *inputs)
+        program = self._program(key, fn, self._options(optimise), donate)
+        return program(arrays, self.centring, *inputs)
 
     def ahead(self, fn: Callable, *inputs: Any, name: Any = None, optimise: bool = True) -> Any:
         """Begin to compile `fn` in another thread for inputs of these shapes; return output shapes.
@@ -133,7 +142,13 @@ class Target:
     def _options(self, optimise: bool) -> dict[str, Any] | None:
         return compiler_options(self.structure.dimension, optimise)
 
-    def _program(self, key: Any, fn: Callable, options: dict[str, Any] | None) -> Any:
+    def _program(
+        self,
+        key: Any,
+        fn: Callable,
+        options: dict[str, Any] | None,
+        donate: tuple[int, ...] = (),
+    ) -> Any:
         if key not in self._programs:
             _, rebuild = split_arguments(self.args, self.kwargs)
             structure, minibatch = self.structure, self.minibatch
@@ -143,7 +158,8 @@ class Target:
                 placed = structure.partly_centred(centring, args, kwargs)
                 return fn(View(placed, minibatch, args, kwargs), *inputs)
 
-            self._programs[key] = jax.jit(traced, compiler_options=options)
+            given = tuple(2 + place for place in donate)  # Arrays and weights come first.
+            self._programs[key] = jax.jit(traced, compiler_options=options, donate_argnums=given)
         return self._programs[key]
 
 

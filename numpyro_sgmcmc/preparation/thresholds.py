@@ -206,6 +206,9 @@ SHORT_TIME = 0.5
 """Autocorrelation time in lengths of a segment up to which segments are not merged: merging halves
 the degrees of freedom, and longer times double the square of the relative error."""
 
+TOO_SHORT = 0.05
+"""Probability that the true autocorrelation time is longer than the one that is used."""
+
 BURN_IN_DRAWS = 50
 """Draws whose number of transitions all of a chain's first iterations take together. A draw takes
 0.6 relaxation times, so these are 31, where 10 leave 5e-5 of a deviation. The rest is reserve,

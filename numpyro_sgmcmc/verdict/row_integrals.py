@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.latents import laplace_rows
-from numpyro_sgmcmc.latents.state import ROWS_AT_ONCE
+from numpyro_sgmcmc.latents.blocks import ROWS_AT_ONCE
 from numpyro_sgmcmc.model.local import JointPotential
 
 NODES = {1: (28, 22), 2: (14, 10)}

@@ -31,7 +31,7 @@ def state_of(name, seed=0):
 
     position, state, error = made(jax.random.key(seed))
     table = state.table + error
-    return potential, position, state._replace(table=table, total=table.sum(0))
+    return potential, position, state._replace(total=table.sum(0)).having(table=table)
 
 
 @cache
@@ -70,7 +70,7 @@ def test_the_mean_over_all_minibatches_is_the_gradient(name):
 def test_half_of_the_kick_is_given_with_the_new_latents():
     _, position, state = state_of("binomial")
     table, shared = gradients_of("binomial")(position, state.values)
-    state = state._replace(table=table, total=table.sum(0))
+    state = state._replace(total=table.sum(0)).having(table=table)
     rows = jnp.array([0, 3, 3, 5])
     estimate, after = estimate_of("binomial")(position, rows, jax.random.key(4), state)
     assert (after.values != state.values).any()
@@ -107,7 +107,7 @@ def test_moments_are_kept_after_the_first_transitions():
 
 def test_a_row_that_is_not_finite_keeps_what_it_had():
     _, position, state = state_of("binomial")
-    state = state._replace(values=state.values.at[1].set(jnp.nan))
+    state = state.having(values=state.values.at[1].set(jnp.nan))
     _, after = estimate_of("binomial")(position, jnp.array([1, 2]), jax.random.key(4), state)
     assert jnp.isfinite(after.table).all() and jnp.isfinite(after.total).all()
     assert after.visits.tolist() == [0, 0, 1, 0, 0, 0, 0]

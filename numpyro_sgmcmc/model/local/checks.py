@@ -1,9 +1,12 @@
 """A check that the rows of a model depend on each other through shared parameters only."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.model.local.density import JointPotential
 
 TRIALS = 4
@@ -22,12 +25,13 @@ def check_rows(potential: JointPotential, key: jax.Array) -> None:
     structure = potential.structure
     local = structure.local
 
-    @jax.jit
+    # Compiled for one call: without optimisation, which takes most of the time and memory.
+    @partial(jax.jit, compiler_options=compiler_options(structure.dimension, optimise=False))
     def trial(key: jax.Array) -> tuple[jax.Array, jax.Array]:
         key_position, key_latents, key_rows, key_discrete = jax.random.split(key, 4)
         position = jax.random.uniform(key_position, (structure.dimension,), minval=-1.0)
         latents = jax.random.uniform(key_latents, (2, local.dimension), minval=-1.0)
-        rows = jax.random.choice(key_rows, local.rows, (2,), replace=False)
+        rows = _two_rows(key_rows, local.rows)
         discrete = _any_values(potential, key_discrete, position, rows)
         single = jax.vmap(lambda a, i, s: potential._sums(position, a, i, s)[:2])
         outside, inside = single(latents, rows, discrete)
@@ -47,6 +51,14 @@ def check_rows(potential: JointPotential, key: jax.Array) -> None:
             f" row whose density depends on another row's latents, of {named}. Draw them in a"
             " whole plate (no `subsample_size`), or make a row of what depends on each other."
         )
+
+
+def _two_rows(key: jax.Array, size: int) -> jax.Array:
+    """Return two rows that differ; `jax.random.choice` would permute all rows for them."""
+    key_first, key_away = jax.random.split(key)
+    first = jax.random.randint(key_first, (), 0, size)
+    away = jax.random.randint(key_away, (), 1, max(size, 2))
+    return jnp.stack([first, (first + away) % size])
 
 
 def _any_values(

@@ -15,9 +15,10 @@ from numpyro_sgmcmc.latents import (
 )
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation.latents.curvature import curvature_at_latents
-from numpyro_sgmcmc.preparation.latents.noise import Walkers, without_moments
+from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.latents.settle import TRIES, WALKERS, first_latents
+from numpyro_sgmcmc.preparation.latents.starts import starts_of
 from numpyro_sgmcmc.preparation.latents.sweep import continuous_drawn, energy_of
 from numpyro_sgmcmc.preparation.latents.window import LatentWindow
 from numpyro_sgmcmc.preparation.limits import suggested_friction
@@ -75,10 +76,11 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
         key_window, key_latents, key_first = random.keys_of(key_round, 3)
         tuned = with_friction(key_first, walkers)._replace(step_size=step_size)
         shown = window.run(target, key_window, tuned, walkers, -(-total // ROUNDS))
-        walkers = target.run(_redrawn, random.split(key_latents, WALKERS), shown.walkers)
+        keys = random.split(key_latents, WALKERS)
+        walkers = target.run(_redrawn, keys, shown.walkers, donate=(1,))
     tuned = with_friction(key_friction, walkers)
-    walkers = without_moments(walkers, options.num_steps * request.num_warmup)
-    return Prepared(tuned, None, None, None, walkers)
+    starts = starts_of(walkers, options.num_steps * request.num_warmup)
+    return Prepared(tuned, None, None, None, starts)
 
 
 def _started(target: Target, key: jax.Array, options: Options, request: Request) -> Walkers:
@@ -134,10 +136,10 @@ def _one_redrawn(
     local, values, discrete = potential.structure.local, state.values, state.discrete
     if local.discrete:
         discrete = redrawn_everywhere(potential, position, values, discrete, rows, key_discrete)
-    state = state._replace(discrete=discrete)
     if not local.sites:
-        return state
+        return state.having(discrete=discrete)
     keys = key_rows, key_move
     given = values, discrete, rows, state.step, keys
     values, factor, step = continuous_drawn(potential, position, *given, each_slope=False)
-    return state._replace(values=values, factor=factor, step=step)
+    found = state.having(values=values, discrete=discrete, factor=factor)
+    return found._replace(step=step)

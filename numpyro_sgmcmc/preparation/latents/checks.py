@@ -76,7 +76,7 @@ def check_options(options: Options, structure: Structure) -> None:
             " what gradient noise and step size do to the variances."
         )
     each = local.dimension * (1 + local.dimension) + local.elements
-    each += local.averages + local.moments + 2
+    each += local.averages + local.moments + 1
     if has_table(structure):
         each += structure.dimension
     size = local.rows * each * np.dtype(np.float32).itemsize

@@ -28,15 +28,6 @@ class Walkers(NamedTuple):
     latents: LatentState
 
 
-def without_moments(walkers: Walkers, wait: Any) -> Walkers:
-    """Return walkers that keep moments of their latents after so many transitions."""
-    state = walkers.latents
-    names = ("visits", "mean", "square", "moves", "acceptance")
-    nothing = {name: jnp.zeros_like(getattr(state, name)) for name in names}
-    waits = jnp.full_like(state.wait, wait)
-    return walkers._replace(latents=state._replace(wait=waits, **nothing))
-
-
 def noise_at_latents(
     view: View, gradient: AbstractGradient, linear: Any, walkers: Walkers, keys: jax.Array
 ) -> Noise:
@@ -53,11 +44,15 @@ def noise_at_latents(
     def drawn(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
         position, state, key = inputs
 
-        def draw(key: jax.Array) -> jax.Array:
-            given = view.potential, position, view.draw(key), state
-            return linear.transpose(gradient.estimate(*given)[0].gradient)
+        def draw(state: LatentState, key: jax.Array) -> tuple[LatentState, jax.Array]:
+            minibatch = view.draw(key)
+            (numbers,) = minibatch.indices.values()
+            estimate, after = gradient.estimate(view.potential, position, minibatch, state)
+            # The rows are put back in place, because each draw would make a copy of all.
+            same = state._replace(rows=after.rows.at[numbers].set(state.rows[numbers]))
+            return same, linear.transpose(estimate.gradient)
 
-        return jax.lax.map(draw, random.split(key, count))
+        return jax.lax.scan(draw, state, random.split(key, count))[1]
 
     def covariance_of(inputs: tuple[jax.Array, LatentState, jax.Array]) -> jax.Array:
         return jnp.cov(drawn(inputs), rowvar=False).reshape(dimension, -1)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import LatentTable
@@ -14,8 +15,9 @@ from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.kinks import Typical
 from numpyro_sgmcmc.preparation.latents.approach import approached
 from numpyro_sgmcmc.preparation.latents.checks import check_options, has_table
-from numpyro_sgmcmc.preparation.latents.noise import without_moments
+from numpyro_sgmcmc.preparation.latents.pooled import pooled
 from numpyro_sgmcmc.preparation.latents.settle import check_independence, settled
+from numpyro_sgmcmc.preparation.latents.starts import starts_of, walkers_of
 from numpyro_sgmcmc.preparation.latents.window import LatentWindow, Shown
 from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, silence
@@ -27,6 +29,7 @@ from numpyro_sgmcmc.preparation.target import Target, is_traced
 from numpyro_sgmcmc.preparation.thresholds import MOST_TRANSITIONS
 from numpyro_sgmcmc.preparation.tuning import uncorrected_share
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
+from numpyro_sgmcmc.preparation.windows import Seen
 from numpyro_sgmcmc.state import Tuned
 
 FIRST_SWEEPS = 8
@@ -62,7 +65,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
     key_settle, key = random.keys_of(jax.random.key(2), 2)
     if not has_table(structure):
         return approached(target, key_settle, options, request)
-    walkers, hessians = settled(target, key_settle, options, request)
+    starts, hessians = settled(target, key_settle, options, request)
     linear: Any = options.preconditioner
     if linear is None:
         linear = Identity() if options.step_size is not None else _root(hessians)
@@ -75,11 +78,14 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
             # Keeps exp(-D h) above 1/e, as in `complete`.
             friction = jnp.minimum(limits.dynamics.friction, 1.0 / options.step_size(0))
         assert options.num_steps is not None
-        first = without_moments(walkers, options.num_steps * request.num_warmup)
+        first = starts.waiting(options.num_steps * request.num_warmup)
         return Prepared(Tuned(None, friction, linear, LatentTable()), None, None, None, first)
     chosen = _chosen(options, linear, curvature, silence(nothing, structure.dimension), limits, 1.0)
     window, done = LatentWindow(limits.dynamics, options.temperature, options.increments), []
+    walkers = target.run(walkers_of, starts, optimise=False)
+    del starts, hessians
     seconds, caution, length = None, 1.0, _first_length(target)
+    earlier: tuple[Seen, np.ndarray] | None = None
     while True:
         key, key_window = random.keys_of(key, 2)
         began = perf_counter()
@@ -88,19 +94,23 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         if done:  # The first window is compiled; times are told for 8 walkers.
             seconds = 8 / len(walkers.positions) * (perf_counter() - began) / length
         done.append(length)
-        walkers, found = shown.walkers, slowest(shown.seen)
+        walkers, seen, centre = shown.walkers, shown.seen, np.asarray(shown.centre, np.float64)
+        if earlier is not None:
+            seen = pooled(earlier[0], seen, centre - earlier[1])
+        found = slowest(seen)
         if float(shown.seen.diverging) > 0:
             caution /= 2
         before = chosen
         chosen = _chosen(options, linear, curvature, shown.noise, limits, caution)
-        is_same = float(chosen.step_size) > 0.9 * float(before.step_size)
+        change = float(chosen.step_size) / float(before.step_size)
+        is_same = change > 0.9
         # In the first window walkers still leave their starts, which looks like a short time.
         is_known = len(done) > 1 and found is not None and found.is_known and is_same
         if is_known or len(done) == MOST_WINDOWS or 2 * length + sum(done) > MOST_TRANSITIONS:
             break
+        earlier = (seen, centre) if len(done) > 1 and 0.9 < change < 1 / 0.9 else None
         length *= 2
-    slower = float(before.step_size) / float(chosen.step_size)
-    settings = chosen, curvature, shown, found, slower, len(done), seconds
+    settings = chosen, curvature, shown, found, 1 / change, len(done), seconds
     return _prepared(target, options, request, *settings)
 
 
@@ -177,7 +187,7 @@ def _prepared(
         seconds_per_transition=seconds,
     )
     warn_about_mixing(adaptation, structure, options, request.num_warmup)
-    return Prepared(tuned, None, None, adaptation, without_moments(shown.walkers, wait))
+    return Prepared(tuned, None, None, adaptation, starts_of(shown.walkers, wait))
 
 
 def _first_length(target: Target) -> int:

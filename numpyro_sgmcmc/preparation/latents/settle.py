@@ -1,17 +1,17 @@
 """Settling: walkers go from several starts to the posterior by sweeps."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents import first_state
 from numpyro_sgmcmc.model.local import check_rows
 from numpyro_sgmcmc.preparation.latents.moves import check_move
-from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
+from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.params import flatten_params
@@ -55,15 +55,15 @@ def check_independence(target: Target) -> None:
 
 def settled(
     target: Target, key: jax.Array, options: Options, request: Request
-) -> tuple[Walkers, jax.Array]:
-    """Return walkers after their sweeps, and Hessians in z at their last points, (m, d, d).
+) -> tuple[Starts, jax.Array]:
+    """Return where walkers are after their sweeps, and Hessians in z at last points, (m, d, d).
 
     Raises:
         ValueError: if no start is finite.
     """
     local = target.structure.local
     assert local is not None
-    ended, hessians = [], []
+    ended, finite, hessians = [], [], []
     for key_walker in random.keys_of(key, WALKERS):
         sweeps, rows = SWEEPS, jnp.arange(local.rows)
         if local.rows > MANY_ROWS:
@@ -79,17 +79,16 @@ def settled(
             walker = target.run(sweep, key_sweep, walker)
             if number >= sweeps - KEPT:
                 hessians.append(walker.hessian)
-        ended.append(walker)
-    together = jax.tree.map(lambda *leaves: jnp.stack(leaves), *ended)
-    finite = np.asarray(together.is_finite)
-    if not finite.all():
+        ended.append(_start_of(walker))
+        finite.append(bool(walker.is_finite))
+    if not all(finite):
         raise ValueError(
             f"Expected walkers that settle where the joint density of shared parameters and latents"
-            f" of rows is finite; got {int((~finite).sum())} of {WALKERS} that do not. Pass"
+            f" of rows is finite; got {finite.count(False)} of {WALKERS} that do not. Pass"
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    return target.run(_walkers, together, optimise=False), jnp.stack(hessians)
+    return _stacked(ended), _stacked(hessians)
 
 
 def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
@@ -133,22 +132,23 @@ def _started(
     for key_try in random.keys_of(key, TRIES):
         key_start, key_sweep = random.keys_of(key_try, 2)
         position = _first_position(target, key_start, options, request)
-        size, dimension, dtype = len(rows), local.dimension, position.dtype
-        discrete = local.some_discrete(size)
+        discrete = local.some_discrete(len(rows))
         if local.discrete:
             key_sweep, key_prior, key_check = random.keys_of(key_sweep, 3)
             discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
             check_move(target, key_check, position, discrete, rows)
+        size, dimension, d = len(rows), local.dimension, len(position)
+        zeros: Any = partial(np.zeros, dtype=position.dtype)  # JAX would compile each shape.
         walker = Swept(
             position=position,
-            values=jnp.zeros((size, dimension), dtype),
+            values=zeros((size, dimension)),
             discrete=discrete,
             rows=rows,
-            factor=jnp.zeros((size, dimension, dimension), dtype),
-            step=jnp.ones((), dtype),
-            energy=jnp.zeros((), dtype),
-            hessian=jnp.zeros((len(position), len(position)), dtype),
-            is_finite=jnp.zeros((), bool),
+            factor=zeros((size, dimension, dimension)),
+            step=zeros(()) + 1,
+            energy=zeros(()),
+            hessian=zeros((d, d)),
+            is_finite=zeros(()) > 0,
         )
         walker = target.run(sweep, key_sweep, walker)
         if bool(walker.is_finite):
@@ -213,11 +213,12 @@ def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Ar
     return found.reshape(count * block, -1)[:size]
 
 
-def _walkers(view: View, ended: Swept) -> Walkers:
-    state = partial(first_state, potential_of(view))
+@jax.jit
+def _stacked(each: list) -> Any:
+    return jax.tree.map(lambda *leaves: jnp.stack(leaves), *each)
 
-    def one(walker: Swept):
-        moves = walker.factor, walker.step
-        return state(walker.position, walker.values, *moves, walker.discrete)
 
-    return Walkers(ended.position, jax.lax.map(one, ended))
+def _start_of(walker: Swept) -> Starts:
+    none = jnp.zeros((), jnp.int32)
+    latents = LatentStart(walker.values, walker.discrete, walker.factor, walker.step, none)
+    return Starts(walker.position, latents)

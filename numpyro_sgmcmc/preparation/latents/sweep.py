@@ -8,7 +8,8 @@ import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import laplace_rows, redrawn_everywhere
-from numpyro_sgmcmc.latents.moves import moved, visited
+from numpyro_sgmcmc.latents.blocks import in_blocks
+from numpyro_sgmcmc.latents.moves import draws_of, moved_by, visited
 from numpyro_sgmcmc.model.local import JointPotential
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.target import View
@@ -92,16 +93,29 @@ def continuous_drawn(
     `each_slope` tells whether the rows' gradients in the shared parameters must be finite too, and
     so whether there is memory for them.
     """
-    found = laplace_rows(potential, position, values, rows, discrete=discrete)
-    noise = random.normal(keys[0], found.latents.shape, found.latents.dtype)
-    drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
-    before = visited(potential, position, drawn, rows, discrete, each_slope)
-    usable = jnp.isfinite(before.energy)[:, None]
-    drawn = jnp.where(usable, drawn, found.latents)
-    before = visited(potential, position, drawn, rows, discrete, each_slope)
-    after, chance = moved(potential, position, before, rows, found.factor, step, keys[1])
+
+    def of_rows(
+        values: jax.Array,
+        discrete: jax.Array,
+        rows: jax.Array,
+        noise: jax.Array,
+        *draws: jax.Array,
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        found = laplace_rows(potential, position, values, rows, discrete=discrete)
+        drawn = found.latents + jnp.einsum("bij,bj->bi", found.factor, noise)
+        before = visited(potential, position, drawn, rows, discrete, each_slope)
+        usable = jnp.isfinite(before.energy)[:, None]
+        drawn = jnp.where(usable, drawn, found.latents)
+        before = visited(potential, position, drawn, rows, discrete, each_slope)
+        given = potential, position, before, rows, found.factor, step
+        after, chance = moved_by(*given, *draws)
+        return after.latents, found.factor, chance
+
+    noise = random.normal(keys[0], values.shape, values.dtype)
+    given = values, discrete, rows, noise, *draws_of(keys[1], values)
+    latents, factor, chance = in_blocks(of_rows, *given)
     step = jnp.clip(step * jnp.exp(jnp.mean(chance) - ACCEPTED), *STEP_SIZES)
-    return after.latents, found.factor, step
+    return latents, factor, step
 
 
 def _drawn(
@@ -153,12 +167,8 @@ def energy_of(
     rows: jax.Array,
 ) -> jax.Array:
     """Return U(z, a) of these rows."""
-
-    def of_row(inputs: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
-        return potential.row(position, *inputs)[0]
-
-    inputs = values, rows, discrete
-    found = jax.lax.map(of_row, inputs, batch_size=min(ROWS_AT_ONCE, len(values)))
+    of_rows = jax.vmap(lambda *row: potential.row(position, *row)[0])
+    found = in_blocks(of_rows, values, rows, discrete)
     return potential.shared(position) + found.sum()
 
 

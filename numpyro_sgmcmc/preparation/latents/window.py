@@ -21,11 +21,15 @@ from numpyro_sgmcmc.transition import Transition, Walker
 
 
 class Shown(NamedTuple):
-    """What a window shows: where the walkers are, their statistics, and the gradient noise."""
+    """What a window shows: where the walkers are, their statistics, and the gradient noise.
+
+    `centre`, (d,), is what the statistics are deviations from.
+    """
 
     walkers: Walkers
     seen: Seen
     noise: Noise
+    centre: jax.Array
 
 
 @final
@@ -40,10 +44,13 @@ class LatentWindow:
     def run(
         self, target: Target, key: jax.Array, tuned: Tuned, walkers: Walkers, length: int
     ) -> Shown:
-        """Return what the walkers show over so many transitions from where they are."""
+        """Return what the walkers show over so many transitions from where they are.
+
+        Their memory is used for the walkers that it returns.
+        """
         name = LatentWindow, identity_of(self.dynamics), self.temperature, self.increments
         steps = jnp.asarray(length, jnp.int32)
-        return target.run(self._run, key, tuned, walkers, steps, name=name)
+        return target.run(self._run, key, tuned, walkers, steps, name=name, donate=(2,))
 
     def _run(
         self, view: View, key: jax.Array, tuned: Tuned, walkers: Walkers, length: jax.Array
@@ -112,4 +119,4 @@ class LatentWindow:
         )
         after = Walkers(walker.position, walker.gradient)
         given = tuned.gradient, tuned.preconditioner, after, keys_noise
-        return Shown(after, seen, noise_at_latents(view, *given))
+        return Shown(after, seen, noise_at_latents(view, *given), centre)

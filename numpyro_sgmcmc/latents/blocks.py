@@ -1,0 +1,33 @@
+"""Functions of all rows, computed in blocks of rows whose results are written in place."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+ROWS_AT_ONCE = 4_096
+"""Rows that a pass over all rows takes together."""
+
+
+def in_blocks(of_rows: Callable[..., Any], *inputs: jax.Array) -> Any:
+    """Return `of_rows(*inputs)`, whose inputs and outputs all have an axis of rows in front.
+
+    The last block begins where a whole one ends with the last row, so that all blocks are computed
+    by one program. Some rows are then computed twice.
+    """
+    size = len(inputs[0])
+    block = min(ROWS_AT_ONCE, size)
+
+    def body(number: jax.Array, found: Any) -> Any:
+        first = jnp.minimum(number * block, size - block)
+        some = [jax.lax.dynamic_slice_in_dim(x, first, block) for x in inputs]
+
+        def written(whole: jax.Array, part: jax.Array) -> jax.Array:
+            return jax.lax.dynamic_update_slice_in_dim(whole, part, first, 0)
+
+        return jax.tree.map(written, found, of_rows(*some))
+
+    shapes = jax.eval_shape(of_rows, *inputs)
+    empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
+    return jax.lax.fori_loop(0, -(-size // block), body, empty)
