@@ -73,6 +73,11 @@ def rate(address: str, case: list[tuple[int, int]]) -> float:
                 process.wait()
     total = 0.0
     for (servers, _), own in zip(case, seen, strict=True):
+        if len(own) < 3:
+            raise RuntimeError(
+                f"Expected at least 3 commits of each process in {SECONDS:g} s; got {len(own)}."
+                " Run on a less busy machine."
+            )
         # The first one had been there for a while.
         (begin, first), (last, count) = own[1], own[-1]
         total += servers * (count - first) / (last - begin)

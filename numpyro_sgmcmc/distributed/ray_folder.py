@@ -1,4 +1,4 @@
-"""The folder of a Ray that is started here: its name ends with the process, however it ends."""
+"""The temporary folder of a Ray that is started here, with a lock that tells if it is in use."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ def _locked(path: Path) -> int | None:
         return None
     system: Any = fcntl
     try:
-        # No process that is executed from here inherits it.
+        # Programs that are started from here do not inherit the descriptor, and so not the lock.
         found = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
         return None

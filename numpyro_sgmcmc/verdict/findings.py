@@ -72,8 +72,8 @@ def findings_of(
         run: what is judged.
         key: of rows and probes.
         sites: labels of the coordinates, (d,).
-        earlier: findings on the same draws with fewer gradients. Only what gradients measure is
-            found again; theory, soft directions and the discrepancy remain.
+        earlier: findings on the same draws with fewer gradients. In high dimension soft directions
+            and theory do not depend on these gradients, and are taken from there.
     """
     key_gradients, key_theory, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
@@ -96,8 +96,9 @@ def findings_of(
         theory = predicted(run, Fields(), key_theory)
         return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
-        softest = earlier.softest if earlier else None
-        softest = softest or softest_directions(run, samples[0], key_soft)
+        softest = None if earlier is None else earlier.softest
+        if softest is None:
+            softest = softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)
         if not softest.are_all:
             enough = f" (at least {DRAWS_BY_DIMENSION * dimension:,})" if dimension <= DENSE else ""
@@ -106,11 +107,11 @@ def findings_of(
                 f"as too many coordinates depend on each other: use more draws{enough}",
             )
     found = measured(run, wide, batches)
-    if earlier is None:
+    if earlier is None or found.fields[0].covariance is not None:
         theory = predicted(run, found.fields[0], key_theory)
-        value, p_value = _discrepancy(samples[0], found.fields[0])
     else:
-        theory, value, p_value = earlier.predicted, earlier.discrepancy, earlier.p_value
+        theory = earlier.predicted
+    value, p_value = _discrepancy(samples[0], found.fields[0])
     further = len(found.variance.value) - dimension
     labels = np.concatenate([sites, [f"direction {k}" for k in range(further)]])
     return Findings(

@@ -60,6 +60,16 @@ def test_more_rows_decide_where_draws_are_not_missing(few_rows, monkeypatch):
     assert once.more_draws > 0
 
 
+def test_all_that_depends_on_gradients_is_found_again(few_rows, monkeypatch):
+    """As if there had been one look with as many rows; it chooses other ones."""
+    monkeypatch.setattr(budget, "SHARE_OF_ADVICE", 1e9)
+    twice = judged()
+    monkeypatch.setattr(budget, "GRADIENT_ROWS", CHAINS * DRAWS * ROWS)
+    once = judged()
+    assert twice.discrepancy == pytest.approx(once.discrepancy, rel=1e-4)
+    assert twice.curvature == pytest.approx(once.curvature, rel=1e-4)
+
+
 def test_more_rows_do_not_excuse_draws_that_are_wrong(few_rows):
     found = judged(scale=1.1)
     assert not found.calibrated
