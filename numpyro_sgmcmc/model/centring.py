@@ -55,10 +55,11 @@ def _scale(site: dict[str, Any]) -> Any:
 def movable_sites(
     structure: Structure, values: dict[str, jax.Array], args: tuple, kwargs: dict
 ) -> tuple[str, ...]:
-    """Return the sites of centred effects that can move in other `Coordinates`.
+    """Return the sites of effects that can move in other `Coordinates`.
 
-    Their location and scale must be the same for every minibatch. A random density, and discrete
-    or row-wise latent sites, are not supported.
+    These are centred sites whose location and scale are the same for every minibatch, and
+    non-centred sites with an `Image`. A random density, and discrete or row-wise latent sites, are
+    not supported.
 
     Args:
         structure: of the model.
@@ -68,9 +69,10 @@ def movable_sites(
     """
     if structure.needs_key or structure.enumeration.dims:
         return ()
+    non_centred = tuple(image.site for image in structure.images(args, kwargs))
     names = [found.site for found in centred_sites(structure, values, args, kwargs)]
     if not names:
-        return ()
+        return non_centred
     args, kwargs = as_jax_arrays(args, kwargs)
 
     def parts_of(given: dict[str, Any]) -> dict[str, Any]:
@@ -81,4 +83,4 @@ def movable_sites(
 
     shown = {name: values[name] for name in structure.prototype}
     sources = sources_of(parts_of, {"values": shown, "indices": structure.placeholder()})
-    return tuple(name for name in names if "indices" not in sources[name])
+    return *(name for name in names if "indices" not in sources[name]), *non_centred

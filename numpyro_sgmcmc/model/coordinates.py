@@ -10,6 +10,7 @@ from numpyro import handlers
 from numpyro.distributions.transforms import biject_to
 
 from numpyro_sgmcmc.model.location_scale import location_and_scale
+from numpyro_sgmcmc.model.scaled import Image
 
 
 @final
@@ -26,21 +27,33 @@ class Coordinates:
     y = z, and c = 0 the non-centred form of `LocScaleReparam`. m and s may depend on any site
     before this one, other effects among them. All other sites keep their unconstrained values.
 
+    Where the model is written non-centred, the site is x, and z = m + s x is an `Image` of it. Then
+    y = s^c x + c m, up to the location and the scale of x's own prior.
+
     Attributes:
         model: the model with some minibatch, on which m and s do not depend.
         args: its positional arguments.
         kwargs: its keyword arguments.
         weights: c by site of effects, with the shape of the site.
+        images: the sites that are non-centred, in the order in which the others determine them.
     """
 
     model: Callable
     args: tuple
     kwargs: dict
     weights: dict[str, jax.Array]
+    images: tuple[Image, ...] = ()
 
     def to_values(self, coordinates: dict[str, jax.Array]) -> tuple[dict[str, Any], jax.Array]:
-        """Return unconstrained values by site, and log |dz / dy|."""
-        volumes = []
+        """Return unconstrained values by site, and the log volume of this map."""
+        values, volumes = dict(coordinates), []
+        for image in self.images:
+            weight = self.weights[image.site]
+            own_location, own_scale, location, scale = image.location_and_scale(values)
+            logarithm = weight * _log(scale)
+            standard = jnp.exp(-logarithm) * (coordinates[image.site] - weight * location)
+            values[image.site] = own_location + own_scale * standard
+            volumes.append(jnp.sum(jnp.log(own_scale) - logarithm))
 
         def moved(name: str, location: Any, scale: Any) -> jax.Array:
             weight = self.weights[name]
@@ -48,12 +61,18 @@ class Coordinates:
             volumes.append(jnp.sum(logarithm))
             return location + jnp.exp(logarithm) * (coordinates[name] - weight * location)
 
-        values = self._along(coordinates, moved)
+        values = self._along(values, moved)
         return values, jnp.sum(jnp.stack(volumes))
 
     def of_values(self, values: dict[str, jax.Array]) -> dict[str, Any]:
         """Return the coordinates of unconstrained values; the inverse of `to_values`."""
         coordinates = dict(values)
+        for image in self.images:
+            weight = self.weights[image.site]
+            own_location, own_scale, location, scale = image.location_and_scale(values)
+            standard = (values[image.site] - own_location) / own_scale
+            ratio = jnp.exp(weight * _log(scale))
+            coordinates[image.site] = ratio * standard + weight * location
 
         def kept(name: str, location: Any, scale: Any) -> jax.Array:
             weight = self.weights[name]
@@ -66,7 +85,7 @@ class Coordinates:
 
     def log_scales(self, values: dict[str, jax.Array]) -> dict[str, Any]:
         """Return log s by site of effects, at unconstrained values."""
-        found = {}
+        found = {image.site: _log(image.location_and_scale(values)[3]) for image in self.images}
 
         def seen(name: str, location: Any, scale: Any) -> jax.Array:
             found[name] = jnp.log(scale)
@@ -81,12 +100,15 @@ class Coordinates:
         The model runs once, because m and s of one site may depend on the values of others.
         """
         values = dict(given)
+        centred = self.weights.keys() - {image.site for image in self.images}
+        if not centred:
+            return values
 
         def value_of(site: dict[str, Any]) -> Any:
             name = site["name"]
             if site["type"] != "sample" or name not in given:
                 return None
-            if name not in self.weights:
+            if name not in centred:
                 return biject_to(site["fn"].support)(given[name])
             shape = jnp.shape(given[name])
             parts: Any = location_and_scale(site["fn"])
@@ -96,3 +118,8 @@ class Coordinates:
         with handlers.block():
             handlers.substitute(self.model, substitute_fn=value_of)(*self.args, **self.kwargs)
         return values
+
+
+def _log(scale: jax.Array) -> jax.Array:
+    """Return log s of a scale that the model computes, which may be too small for its type."""
+    return jnp.log(jnp.maximum(scale, jnp.finfo(scale.dtype).tiny))

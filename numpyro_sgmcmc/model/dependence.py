@@ -35,21 +35,27 @@ def sources_of(
     }
 
 
-def _propagated(jaxpr: Any, inputs: list[frozenset[str]]) -> list[frozenset[str]]:
-    """Return the sources of the outputs of a jaxpr, from those of its inputs."""
+def sources_by_variable(jaxpr: Any, inputs: list[frozenset[Any]]) -> dict[Any, frozenset[Any]]:
+    """Return the sources of each variable of a jaxpr, from those of its inputs."""
     known = dict(zip(jaxpr.invars, inputs, strict=True))
-
-    def of(variable: Any) -> frozenset[str]:
-        return frozenset() if isinstance(variable, Literal) else known.get(variable, frozenset())
-
     for equation in jaxpr.eqns:
-        given = [of(variable) for variable in equation.invars]
+        given = [_sources(known, variable) for variable in equation.invars]
         if equation.primitive.name in ("jit", "pjit"):
             found = _propagated(equation.params["jaxpr"].jaxpr, given)
         else:
             found = [frozenset().union(*given)] * len(equation.outvars)
         known.update(zip(equation.outvars, found, strict=True))
-    return [of(variable) for variable in jaxpr.outvars]
+    return known
+
+
+def _propagated(jaxpr: Any, inputs: list[frozenset[Any]]) -> list[frozenset[Any]]:
+    """Return the sources of the outputs of a jaxpr, from those of its inputs."""
+    known = sources_by_variable(jaxpr, inputs)
+    return [_sources(known, variable) for variable in jaxpr.outvars]
+
+
+def _sources(known: dict[Any, frozenset[Any]], variable: Any) -> frozenset[Any]:
+    return frozenset() if isinstance(variable, Literal) else known.get(variable, frozenset())
 
 
 def depends_through(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import jax
@@ -17,6 +18,7 @@ from numpyro_sgmcmc.model.enumeration import Enumeration, enumerated
 from numpyro_sgmcmc.model.flat import Flat
 from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.model.local import Local
+from numpyro_sgmcmc.model.scaled import Image, images
 from numpyro_sgmcmc.types import Plate
 
 
@@ -86,8 +88,17 @@ class Structure:
         """
         if weights is None:
             return self
+        args, kwargs = as_jax_arrays(args, kwargs)
         model = self.with_minibatch(self.placeholder(), None)
-        return replace(self, coordinates=Coordinates(model, *as_jax_arrays(args, kwargs), weights))
+        non_centred = tuple(one for one in self.images(args, kwargs) if one.site in weights)
+        moved = Coordinates(model, args, kwargs, weights, non_centred)
+        return replace(self, coordinates=moved)
+
+    def images(self, args: tuple, kwargs: dict) -> list[Image]:
+        """Return the sites of effects that are non-centred; see `scaled.images`."""
+        args, kwargs = as_jax_arrays(args, kwargs)
+        model = partial(self.with_minibatch, key=None)
+        return images(model, self.prototype, self.placeholder(), args, kwargs)
 
     def ravel(self, values: dict[str, jax.Array]) -> jax.Array:
         """Return unconstrained values by site name as a flat position (d,)."""

@@ -17,6 +17,7 @@ from numpyro_sgmcmc.preparation.approximation import (
     laplace_at,
     surroundings,
 )
+from numpyro_sgmcmc.preparation.informed import informed_fit
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import (
     Mode,
@@ -31,6 +32,7 @@ from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.start import several_keys
 from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import SCALES_LOOKED_AT
 from numpyro_sgmcmc.preparation.warn import (
     check_finite,
     warn_about_mode,
@@ -106,19 +108,53 @@ def locate(
             warn_about_other_modes(target.structure, others)
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
-    effects = effects_of(target, start) if may_recentre and is_dense(start) else ()
-    approximation, centring = mean_field(target, key_fit, start, effects)
+    effects = effects_of(target, jax.random.key(3), start) if may_recentre else ()
+    stiffest = 0.0
+    if effects and not is_dense(start):
+        approximation, centring, stiffest = informed_fit(target, key_fit, start, effects)
+    else:
+        approximation, centring = mean_field(target, key_fit, start, effects)
     anchor = anchor_at(target.partly_centred(centring), approximation.centre)
     check_finite(anchor)
-    return Located(approximation, anchor, None, centring)
+    return Located(approximation, anchor, None, centring, stiffest)
 
 
-def effects_of(target: Target, start: jax.Array) -> tuple[str, ...]:
-    """Return the sites of effects that can move in other coordinates."""
+def effects_of(target: Target, key: jax.Array, start: jax.Array) -> tuple[str, ...]:
+    """Return the sites of effects that can move in other coordinates.
+
+    Scales that the model computes must vary, and be positive wherever positions are drawn.
+    """
     structure, args, kwargs = target.structure, target.args, target.kwargs
     draw = partial(structure.constrain, args=args, kwargs=kwargs)
     values = jax.eval_shape(draw, jax.eval_shape(structure.unravel, start))
-    return movable_sites(structure, values, args, kwargs)
+    names = movable_sites(structure, values, args, kwargs)
+    computed = {image.site for image in structure.images(args, kwargs)}.intersection(names)
+    if not computed:
+        return names
+    found = target.run(_scales, key, start)
+    return tuple(name for name in names if name not in computed or _is_scale(found[name]))
+
+
+def _is_scale(found: jax.Array) -> bool:
+    """Return whether a scale (positions, ...) varies and is never negative.
+
+    It may be 0 at some positions, where it is too small for its type.
+    """
+    scale = np.asarray(found)
+    known = scale[np.all(scale.reshape(len(scale), -1) > 0, axis=1)]
+    return bool(np.all(scale >= 0) and len(known) and np.any(np.ptp(known, axis=0) > 0))
+
+
+def _scales(view: View, key: jax.Array, like: jax.Array) -> dict[str, jax.Array]:
+    """Return scales that the model computes, by site, at some positions like one of shape (d,)."""
+    found = view.structure.images(view.args, view.kwargs)
+    some = random.uniform(key, (SCALES_LOOKED_AT, *like.shape), like.dtype, -2.0, 2.0)
+
+    def at(position: jax.Array) -> dict[str, jax.Array]:
+        values = view.structure.by_site(position)
+        return {image.site: image.location_and_scale(values)[3] for image in found}
+
+    return jax.vmap(at)(some)
 
 
 def compile_ahead(target: Target, searches: int) -> Located:

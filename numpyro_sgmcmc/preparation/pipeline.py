@@ -3,8 +3,9 @@
 Each stage takes and returns immutable values:
 
 1. `find_starts` returns finite positions at which searches for a mode begin.
-2. `locate` returns a Gaussian approximation of the posterior, and an anchor.
-3. `recentred` chooses coordinates of effects in small hierarchies without a useful mode.
+2. `locate` returns a Gaussian approximation of the posterior, and an anchor. For effects in more
+   than 300 dimensions it also chooses their coordinates.
+3. `recentred` chooses coordinates of effects in smaller hierarchies without a useful mode.
 4. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
    settings. If the user gave a step size, `complete` chooses what is left instead.
 5. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
@@ -78,8 +79,9 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
             may_recentre=options.may_recentre,
         )
         if located.centring is not None:
-            given = options, gradients, located, request.num_warmup
-            located = recentred(target, jax.random.key(2), *given)
+            if target.structure.dimension <= DENSE_DIMENSION:
+                given = options, gradients, located, request.num_warmup
+                located = recentred(target, jax.random.key(2), *given)
             target = target.partly_centred(located.centring)
         prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
         assert prepared.adaptation is not None

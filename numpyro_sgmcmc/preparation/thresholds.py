@@ -290,11 +290,23 @@ MANY_ROWS = 4_096
 
 # Coordinates of effects.
 
+SCALES_LOOKED_AT = 16
+"""Positions at which the scale of a non-centred effect must be positive. One that may have either
+sign, such as a factor of a product, is positive at all of them with probability 2^-16."""
+
 PILOT_SHARE = 0.25
 """Length of the warm-up that shows how scales vary, as a share of the whole warm-up."""
 
 PILOT_DRAWS = 2_000
 """Draws of its approximation, from which quantiles of log scales are taken."""
+
+FIT_SCALES = 128
+"""Draws of a fit of many effects, from which the same quantiles are taken. A standard deviation of
+log s has an error of 6 %."""
+
+MOST_STIFF = 1_000.0
+"""Stiffness, in transitions of a relaxation, above which no coordinates of a fit of many effects
+are of use."""
 
 LOWEST_SCALE = -7.5
 """Quantile of log s of probability 1e-4 in standard deviations from its mean, if s is half-normal:

@@ -195,9 +195,9 @@ def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int
         return None
     if causes == [Cause.IMPRECISE] and np.isposinf(evidence.factor):
         return None
-    mixes = evidence.predictions is not None and evidence.predictions.mix
-    if evidence.suits_predictions and mixes:
-        return None
+    predictions = evidence.predictions
+    if evidence.suits_predictions and predictions is not None:
+        return None if predictions.mix else _more_for_predictions(predictions, evidence.draws)
     if evidence.apart is not None and causes[0] in (Cause.UNMIXED, Cause.SHORT):
         return None
     short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
@@ -205,7 +205,19 @@ def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int
     factor = max(short if np.isfinite(short) else 2.0, measured, 1.5)
     if evidence.r_hat[1] > LARGEST_R_HAT or np.isnan(evidence.r_hat[1]):
         factor = max(factor, 2.0)
-    more = (factor - 1) * evidence.draws
+    return _rounded_up((factor - 1) * evidence.draws)
+
+
+def _more_for_predictions(found: Predictions, draws: int) -> int:
+    """Return how many more draws are expected to let predictions mix, whatever parameters do."""
+    factor = max(1.5 * found.needed / max(found.ess[1], 1.0), 1.5)
+    if not found.r_hat[1] <= LARGEST_R_HAT:
+        factor = max(factor, 2.0)
+    return _rounded_up((factor - 1) * draws)
+
+
+def _rounded_up(more: float) -> int:
+    """Return a number of draws, rounded up to two digits."""
     digits = 10 ** max(len(str(int(more))) - 2, 0)
     return ceil(more / digits) * digits
 

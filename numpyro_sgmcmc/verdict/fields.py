@@ -100,7 +100,10 @@ def coupled_fields(
     if len(draws) < DRAWS_BY_DIMENSION * subspace.size:
         return Fields(linear=Diagonal(unit))
     inside, outside = _moments(subspace, jnp.asarray(draws), unit, jnp.asarray(weights))
-    matrix = np.asarray(inside, np.float64) + 1e-6 * np.eye(subspace.size)
+    matrix = np.asarray(inside, np.float64)
+    # Chains that hardly move span few directions, and single precision leaves eigenvalues below 0.
+    lift = 1e-6 + 2 * max(0.0, -np.linalg.eigvalsh(matrix)[0])
+    matrix += lift * np.eye(subspace.size)
     share = np.asarray(subspace.diagonal_outside(jnp.ones_like(unit)), np.float64)
     rest = np.where(share > 0, np.asarray(outside, np.float64) / np.where(share > 0, share, 1), 1.0)
     plain = Coupled(unit, subspace, jnp.eye(subspace.size), jnp.ones_like(unit))

@@ -19,6 +19,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     EFFECTIVE_DRAWS,
     LARGEST_R_HAT,
     LINEAR,
+    OTHER_ROWS,
     ROWS_LOOKED_AT,
 )
 
@@ -37,16 +38,18 @@ class Predictions(NamedTuple):
             `discretisation` and, if gradients were old, `staleness`, NaN where not known.
         ess: (function, smallest effective sample size).
         r_hat: (function, largest R-hat).
+        needed: effective draws that are enough.
     """
 
     table: pd.DataFrame
     ess: tuple[str, float]
     r_hat: tuple[str, float]
+    needed: float = EFFECTIVE_DRAWS
 
     @property
     def mix(self) -> bool:
         """Whether the chains agree on all of them, and have enough effective draws."""
-        return self.ess[1] >= EFFECTIVE_DRAWS and self.r_hat[1] <= LARGEST_R_HAT
+        return self.ess[1] >= self.needed and self.r_hat[1] <= LARGEST_R_HAT
 
 
 def predictions_of(
@@ -88,6 +91,7 @@ def predictions_of(
         pd.DataFrame.from_dict(rows, orient="index"),
         (least, mixing[least].ess_bulk),
         (most, mixing[most].r_hat),
+        EFFECTIVE_DRAWS if functions else EFFECTIVE_DRAWS * OTHER_ROWS,
     )
 
 

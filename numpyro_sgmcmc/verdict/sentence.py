@@ -32,7 +32,9 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         took = ""
         if evidence.seconds is not None:
             took = f"; about {duration(more * evidence.seconds)}"
-        advice = f" Take {more:,} more draws (in all chains together{took})."
+        is_for_predictions = evidence.suits_predictions and evidence.predictions is not None
+        take = "For predictions take" if is_for_predictions else "Take"
+        advice = f" {take} {more:,} more draws (in all chains together{took})."
         advice += other_methods(evidence.passes)
     else:
         advice = _no_draws(evidence) if causes == [Cause.IMPRECISE] else ""

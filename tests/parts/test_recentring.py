@@ -24,7 +24,8 @@ from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation import Target
-from numpyro_sgmcmc.preparation.recentring import _draws, _information, least_stiff
+from numpyro_sgmcmc.preparation.recentring import _draws, _information
+from numpyro_sgmcmc.preparation.stiffness import least_stiff
 from numpyro_sgmcmc.preparation.target import View
 
 EFFECT = jnp.array([1.6, -0.2, 0.9, 0.4, 2.2, 0.1])

@@ -15,7 +15,8 @@ from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
 from numpyro_sgmcmc.types import Plate
 from numpyro_sgmcmc.verdict import budget
 from numpyro_sgmcmc.verdict import gradients as verdict_gradients
-from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst
+from numpyro_sgmcmc.verdict.apart import Apart
+from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst, more_draws
 from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 from tests.marks import briefly
@@ -300,6 +301,22 @@ def test_settings_for_predictions_are_named():
     assert "more draws" not in advised(suits_predictions=True, predictions=known)
     assert "more draws" in advised(suits_predictions=True)
     assert "max_num_steps" not in advised(predictions=known)
+
+
+def test_predictions_that_do_not_mix_yet_ask_for_draws_of_their_own():
+    """Also where parameters sit in different modes, which more draws do not mend."""
+    apart = Apart("z", 3.0)
+    few = Predictions(pd.DataFrame(), ("f", 250.0), ("f", 1.01), needed=500.0)
+    given = {"ess": ("z", 20.0), "apart": apart, "suits_predictions": True, "draws": 4_000}
+    short = evidence(predictions=few, **given)
+    outcome = Outcome.NOT_KNOWN, [Cause.UNMIXED]
+    assert more_draws(short, *outcome) == 8_000  # Three times as many: 1.5 for chance.
+    sentence = sentence_of(*outcome, short)
+    assert "For predictions take 8,000 more draws" in sentence
+    enough = few._replace(ess=("f", 500.0))
+    assert more_draws(evidence(predictions=enough, **given), *outcome) is None
+    unequal = enough._replace(r_hat=("f", 1.05))
+    assert more_draws(evidence(predictions=unequal, **given), *outcome) == 4_000
 
 
 def test_noise_asks_for_all_rows_at_most():

@@ -1,0 +1,163 @@
+"""Non-centred effects: sites that the model scales and moves by other latent sites."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
+from numpyro import handlers
+from numpyro.distributions.transforms import biject_to
+
+from numpyro_sgmcmc.model.dependence import sources_by_variable
+from numpyro_sgmcmc.model.location_scale import location_and_scale
+
+INDICES = ("indices",)
+"""The source of what depends on the minibatch; no site has this name."""
+
+
+LINEAR = frozenset({"add", "sub", "neg", "add_any", "convert_element_type", "copy"})
+"""Primitives that keep m + s x affine in x, entry by entry, if all inputs that depend on x are."""
+
+
+class Image(NamedTuple):
+    """Where the model computes the effect z = m + s x of a site x.
+
+    Attributes:
+        site: name of x.
+        parts: location and scale of the prior of x, and z, at unconstrained values by site.
+    """
+
+    site: str
+    parts: Callable[[dict[str, jax.Array]], list[Any]]
+
+    def location_and_scale(self, values: dict[str, Any]) -> tuple[jax.Array, ...]:
+        """Return location and scale of the prior of x, and of that of z, for values of the others.
+
+        Args:
+            values: unconstrained values by site; that of x is not used, but has its shape.
+        """
+        shape, dtype = np.shape(values[self.site]), values[self.site].dtype
+        found = self.parts(values)[:2]
+        location, scale = (jax.numpy.broadcast_to(part, shape).astype(dtype) for part in found)
+
+        def effect(x: jax.Array) -> jax.Array:
+            return self.parts(values | {self.site: x})[2]
+
+        return location, scale, *jax.jvp(effect, (location,), (scale,))
+
+
+def images(
+    model: Callable[[dict[str, Any]], Callable],
+    prototype: dict[str, Any],
+    indices: dict[str, Any],
+    args: tuple,
+    kwargs: dict,
+) -> list[Image]:
+    """Return the sites of several real effects that the model scales by other latent sites.
+
+    Their own prior is one of constant location and scale. The model computes z = m + s x entry by
+    entry, where m and s depend on other latent sites and not on the minibatch: `mean + spread * x`
+    wherever it is written. Of several such arrays the last is taken. z may depend on sites before x
+    that are effects themselves, and not on those after it, so that all of them are known in the
+    order of the result.
+
+    This is read from the model's jaxpr, which is not run.
+
+    Args:
+        model: the model with a minibatch, given the minibatch's rows by plate.
+        prototype: an unconstrained value of each latent site.
+        indices: rows of some minibatch by plate.
+        args: the model's positional arguments.
+        kwargs: its keyword arguments.
+    """
+    order: list[str] = []
+
+    def run(inputs: dict[str, dict[str, Any]]) -> tuple[dict[str, Any], list[Any]]:
+        order.clear()
+
+        def value_of(site: dict[str, Any]) -> Any:
+            if site["type"] != "sample" or site["name"] not in prototype:
+                return None
+            order.append(site["name"])
+            return biject_to(site["fn"].support)(inputs["values"][site["name"]])
+
+        bound = handlers.substitute(model(inputs["indices"]), substitute_fn=value_of)
+        with handlers.block():
+            trace = handlers.trace(bound).get_trace(*args, **kwargs)
+        sites = [site for site in trace.values() if site["type"] == "sample"]
+        priors = {s["name"]: location_and_scale(s["fn"]) for s in sites if s["name"] in prototype}
+        several = {
+            name: parts
+            for name, parts in priors.items()
+            if parts is not None and np.size(prototype[name]) > 1
+        }
+        return several, [jax.tree.leaves(site["fn"]) for site in sites]
+
+    inputs = {"values": dict(prototype), "indices": dict(indices)}
+    closed, shapes = jax.make_jaxpr(run, return_shape=True)(inputs)
+    jaxpr = closed.jaxpr
+    paths = [path for path, _ in jax.tree_util.tree_leaves_with_path(inputs)]
+    names = [path[1].key if path[0].key == "values" else INDICES for path in paths]
+    sources = sources_by_variable(jaxpr, [frozenset({name}) for name in names])
+    outputs = jax.tree.unflatten(jax.tree.structure(shapes), jaxpr.outvars)[0]
+    unmoved = {
+        name
+        for name, parts in outputs.items()
+        if not any(sources.get(v) for v in parts if not isinstance(v, Literal))
+    }
+    found = []
+    several = [name for name in dict.fromkeys(order) if name in outputs]
+    for place, name in enumerate(several):
+        if name not in unmoved:
+            continue
+        later = (set(several) - unmoved) | set(several[place + 1 :]) | {INDICES}
+        variable = jaxpr.invars[names.index(name)]
+        others = [v for v in _affine_in(jaxpr, variable, sources) if not sources[v] & later]
+        if others:
+            wanted = [*outputs[name], others[-1]]
+            found.append(Image(name, _evaluated(closed, wanted, names, indices)))
+    return found
+
+
+def _affine_in(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Iterator[Any]:
+    """Yield the arrays m + s x, entry by entry, with m or s that depend on anything but x."""
+    affine = {x}
+    for equation in jaxpr.eqns:
+        inputs = equation.invars
+        places = [at for at, v in enumerate(inputs) if not isinstance(v, Literal) and v in affine]
+        touched = [
+            at
+            for at, v in enumerate(inputs)
+            if not isinstance(v, Literal) and sources.get(v, frozenset()) & sources[x]
+        ]
+        if not places or places != touched or len(equation.outvars) != 1:
+            continue
+        (output,) = equation.outvars
+        name, shape = equation.primitive.name, getattr(output.aval, "shape", None)
+        is_affine = name in LINEAR or (name == "mul" and len(places) == 1)
+        is_affine |= name == "div" and places == [0]
+        if is_affine and shape == x.aval.shape:
+            affine.add(output)
+            if sources[output] != sources[x]:
+                yield output
+
+
+def _evaluated(
+    closed: ClosedJaxpr, wanted: list[Any], names: list[Any], indices: dict[str, Any]
+) -> Callable[[dict[str, jax.Array]], list[Any]]:
+    """Return the function of values by site that computes some variables of a jaxpr."""
+    needed, kept = {v for v in wanted if not isinstance(v, Literal)}, []
+    for equation in reversed(closed.jaxpr.eqns):
+        if needed.intersection(equation.outvars):
+            kept.append(equation)
+            needed.update(v for v in equation.invars if not isinstance(v, Literal))
+    sliced = closed.jaxpr.replace(eqns=kept[::-1], outvars=wanted)
+    run = jaxpr_as_fun(ClosedJaxpr(sliced, closed.consts))
+    rows = jax.tree.leaves(indices)
+
+    def parts(values: dict[str, jax.Array]) -> list[Any]:
+        left = iter(rows)
+        return run(*[next(left) if name is INDICES else values[name] for name in names])
+
+    return parts
