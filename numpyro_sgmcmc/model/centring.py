@@ -8,6 +8,7 @@ from numpyro import handlers
 
 from numpyro_sgmcmc.model.arguments import as_jax_arrays
 from numpyro_sgmcmc.model.dependence import sources_of
+from numpyro_sgmcmc.model.handlers import control_flow_used
 from numpyro_sgmcmc.model.location_scale import location_and_scale
 from numpyro_sgmcmc.model.structure import Structure
 
@@ -58,8 +59,8 @@ def movable_sites(
     """Return the sites of effects that can move in other `Coordinates`.
 
     These are centred sites whose location and scale are the same for every minibatch, and
-    non-centred sites with an `Image`. A random density, and discrete or row-wise latent sites, are
-    not supported.
+    non-centred sites with an `Image`. A random density, discrete or row-wise latent sites, and
+    NumPyro's control flow, are not supported.
 
     Args:
         structure: of the model.
@@ -68,6 +69,8 @@ def movable_sites(
         kwargs: its keyword arguments.
     """
     if structure.needs_key or structure.enumeration.dims:
+        return ()
+    if _has_control_flow(structure, values, args, kwargs):
         return ()
     non_centred = tuple(image.site for image in structure.images(args, kwargs))
     names = [found.site for found in centred_sites(structure, values, args, kwargs)]
@@ -84,3 +87,21 @@ def movable_sites(
     shown = {name: values[name] for name in structure.prototype}
     sources = sources_of(parts_of, {"values": shown, "indices": structure.placeholder()})
     return *(name for name in names if "indices" not in sources[name]), *non_centred
+
+
+def _has_control_flow(
+    structure: Structure, values: dict[str, jax.Array], args: tuple, kwargs: dict
+) -> bool:
+    """Return whether the model has a `scan` or `cond` of NumPyro, inside which sites are traced."""
+    args, kwargs = as_jax_arrays(args, kwargs)
+    seen: list[bool] = []
+
+    def read(given: dict[str, jax.Array]) -> None:
+        model = structure.with_minibatch(structure.placeholder(), None)
+        watcher = control_flow_used(handlers.substitute(model, data=given))
+        with handlers.block():
+            watcher(*args, **kwargs)
+        seen.append(watcher.any)
+
+    jax.eval_shape(read, {name: values[name] for name in structure.prototype})
+    return any(seen)

@@ -83,6 +83,18 @@ class keys_used(Messenger):
             self.any |= msg["kwargs"].get("rng_key") is None
 
 
+class control_flow_used(Messenger):
+    """Record whether the model has a `scan` or `cond` of NumPyro."""
+
+    def __init__(self, fn: Callable | None = None) -> None:
+        self.any = False
+        super().__init__(fn)
+
+    def process_message(self, msg: dict[str, Any]) -> None:
+        """Record the message, which no trace shows."""
+        self.any |= msg["type"] == "control_flow"
+
+
 def with_minibatch(
     model: Callable, fixed: dict[str, Any], indices: dict[str, Any], key: jax.Array | None
 ) -> Callable:

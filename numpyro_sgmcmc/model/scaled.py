@@ -92,7 +92,9 @@ def images(
             for name, parts in priors.items()
             if parts is not None and np.size(prototype[name]) > 1
         }
-        return several, [jax.tree.leaves(site["fn"]) for site in sites]
+        # The parameters of all distributions are outputs, so that what leads to them is kept.
+        leaves = [leaf for site in sites for leaf in jax.tree.leaves(site["fn"])]
+        return several, [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 
     inputs = {"values": dict(prototype), "indices": dict(indices)}
     closed, shapes = jax.make_jaxpr(run, return_shape=True)(inputs)

@@ -128,6 +128,8 @@ def effects_of(target: Target, key: jax.Array, start: jax.Array) -> tuple[str, .
     draw = partial(structure.constrain, args=args, kwargs=kwargs)
     values = jax.eval_shape(draw, jax.eval_shape(structure.unravel, start))
     names = movable_sites(structure, values, args, kwargs)
+    if not names:
+        return ()
     computed = {image.site for image in structure.images(args, kwargs)}.intersection(names)
     if not computed:
         return names

@@ -8,6 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
+from numpyro.contrib.control_flow import scan
 from numpyro.handlers import reparam
 from numpyro.infer.reparam import LocScaleReparam, TransformReparam
 
@@ -246,3 +247,22 @@ def test_both_kinds_of_sites_can_move():
     np.testing.assert_allclose(
         placed.ravel(placed.unravel(position)), position, rtol=1e-4, atol=1e-5
     )
+
+
+def in_a_scan(school, response):
+    """A random walk by NumPyro's scan, whose steps are traced one for all."""
+    spread = numpyro.sample("spread", dist.HalfNormal(1))
+
+    def step(level, _):
+        level = numpyro.sample("level", dist.Normal(level, spread))
+        return level, level
+
+    _, levels = scan(step, 0.0, jnp.arange(6))
+    with numpyro.plate("rows", len(response), subsample_size=5) as i:
+        numpyro.sample("y", dist.Normal(levels[school[i]], 1), obs=response[i])
+
+
+def test_sites_in_a_scan_stay_as_they_are():
+    structure = read_structure(in_a_scan, ARGS, {})
+    zeros = {name: jnp.zeros_like(z) for name, z in structure.prototype.items()}
+    assert movable_sites(structure, structure.constrain(zeros, ARGS, {}), ARGS, {}) == ()
