@@ -12,7 +12,12 @@ from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.stiffness import least_stiff
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import FIT_SCALES, MOST_STIFF
+from numpyro_sgmcmc.preparation.thresholds import (
+    FEW_FIT_SCALES,
+    FIT_SCALES,
+    MANY_EFFECTS,
+    MOST_STIFF,
+)
 
 
 class Informed(NamedTuple):
@@ -82,7 +87,8 @@ def _scales(
     """Return unconstrained values by site at the centre, and draws of log s by site of effects."""
     structure, coordinates = view.structure, view.structure.coordinates
     assert coordinates is not None
-    points = approximation.draw(key, FIT_SCALES)
+    dimension = approximation.centre.size
+    points = approximation.draw(key, FIT_SCALES if dimension <= MANY_EFFECTS else FEW_FIT_SCALES)
 
     def log_scales_at(position: jax.Array) -> dict[str, jax.Array]:
         return coordinates.log_scales(structure.unravel(position))

@@ -304,6 +304,10 @@ FIT_SCALES = 128
 """Draws of a fit of many effects, from which the same quantiles are taken. A standard deviation of
 log s has an error of 6 %."""
 
+MANY_EFFECTS, FEW_FIT_SCALES = 8_192, 16
+"""Above that dimension so many draws are taken, because the comparison of weights would take longer
+than the fit: 1.3 GB and minutes for a million effects."""
+
 MOST_STIFF = 1_000.0
 """Stiffness, in transitions of a relaxation, above which no coordinates of a fit of many effects
 are of use."""
