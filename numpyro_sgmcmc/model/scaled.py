@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 from numpyro import handlers
@@ -14,7 +15,6 @@ from numpyro_sgmcmc.model.location_scale import location_and_scale
 
 INDICES = ("indices",)
 """The source of what depends on the minibatch; no site has this name."""
-
 
 LINEAR = frozenset({"add", "sub", "neg", "add_any", "convert_element_type", "copy"})
 """Primitives that keep m + s x affine in x, entry by entry, if all inputs that depend on x are."""
@@ -32,14 +32,14 @@ class Image(NamedTuple):
     parts: Callable[[dict[str, jax.Array]], list[Any]]
 
     def location_and_scale(self, values: dict[str, Any]) -> tuple[jax.Array, ...]:
-        """Return location and scale of the prior of x, and of that of z, for values of the others.
+        """Return location and scale of the prior of x, and those of z given the other sites.
 
         Args:
             values: unconstrained values by site; that of x is not used, but has its shape.
         """
         shape, dtype = np.shape(values[self.site]), values[self.site].dtype
         found = self.parts(values)[:2]
-        location, scale = (jax.numpy.broadcast_to(part, shape).astype(dtype) for part in found)
+        location, scale = (jnp.broadcast_to(part, shape).astype(dtype) for part in found)
 
         def effect(x: jax.Array) -> jax.Array:
             return self.parts(values | {self.site: x})[2]
@@ -136,10 +136,13 @@ def _affine_in(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Iterator[
         if not places or places != touched or len(equation.outvars) != 1:
             continue
         (output,) = equation.outvars
-        name, shape = equation.primitive.name, getattr(output.aval, "shape", None)
+        array: Any = output.aval
+        name = equation.primitive.name
         is_affine = name in LINEAR or (name == "mul" and len(places) == 1)
         is_affine |= name == "div" and places == [0]
-        if is_affine and shape == x.aval.shape:
+        # A conversion to integers is not affine.
+        is_affine = is_affine and jnp.issubdtype(array.dtype, jnp.floating)
+        if is_affine and array.shape == x.aval.shape:
             affine.add(output)
             if sources[output] != sources[x]:
                 yield output

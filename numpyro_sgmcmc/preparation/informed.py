@@ -13,10 +13,12 @@ from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.stiffness import least_stiff
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
+    EQUALLY_STIFF,
     FEW_FIT_SCALES,
     FIT_SCALES,
     MANY_EFFECTS,
     MOST_STIFF,
+    NEARLY_KNOWN,
 )
 
 
@@ -40,10 +42,15 @@ def informed_fit(
 ) -> Informed:
     """Return the fit in coordinates of least stiffness, from a first fit of non-centred effects.
 
-    The fit gives a standard effect x the variance v = 1 / E(1 + i s^2), so that its data have the
-    information i = (1 / v - 1) / E(s^2). The scales s are those of the first fit. Weights that are
-    fitted with the Gaussians, as in smaller models, would need longer: with many effects the
-    gradient of each weight is small beside its noise.
+    The fit gives a standard normal effect x the variance v = 1 / E(1 + i s^2), so that its data
+    have the information i = (1 / v - 1) / E(s^2). The scales s are those of the first fit. For
+    other priors i is approximate. The weights are then not the best ones, and the posterior is the
+    same. Weights that are fitted with the Gaussians, as in smaller models, would need longer: with
+    many effects the gradient of each weight is small beside its noise.
+
+    Where the fit shows that a scale is nearly known, the largest weight of about the least
+    stiffness is taken: no row depends on the scale of centred effects, so that the gradient along
+    it has no noise. Along the scale of other effects it has the noise of all their rows.
 
     Args:
         target: the model bound to its data.
@@ -64,11 +71,20 @@ def informed_fit(
     found = {}
     for name, log_scale in log_scales.items():
         excess = np.maximum(1 / np.asarray(variances[name], np.float64) - 1, 0.0)
-        found[name] = least_stiff(log_scale, excess / np.mean(np.exp(2 * log_scale), axis=0))
+        information = excess / np.mean(np.exp(2 * log_scale), axis=0)
+        slack = np.where(np.std(log_scale, axis=0) < NEARLY_KNOWN, EQUALLY_STIFF, 1.0)
+        found[name] = least_stiff(log_scale, information, slack)
     stiffest = max((float(np.max(best.stiffness)) for best in found.values()), default=np.inf)
     if not stiffest < MOST_STIFF:  # The fit does not show how the scales vary.
         return Informed(mean_field(target, key_second, start).approximation, None, 0.0)
-    weights = {name: jnp.asarray(best.weights, start.dtype) for name, best in found.items()}
+    non_centred = {image.site for image in target.structure.images(target.args, target.kwargs)}
+    weights = {
+        name: jnp.asarray(best.weights, start.dtype)
+        for name, best in found.items()
+        if name in non_centred or np.any(best.weights < 1)
+    }
+    if not weights:  # All effects stay centred.
+        return Informed(mean_field(target, key_second, start).approximation, None, 0.0)
     placed = target.partly_centred(weights)
     again = mean_field(placed, key_second, placed.run(_position, values)).approximation
     return Informed(again, weights, stiffest)

@@ -20,7 +20,9 @@ class LeastStiff(NamedTuple):
     stiffness: np.ndarray
 
 
-def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> LeastStiff:
+def least_stiff(
+    log_scales: np.ndarray, information: np.ndarray, slack: float | np.ndarray = 1.0
+) -> LeastStiff:
     """Return the weights c of least stiffness.
 
     Along an effect with the scale s and the information i of its data, the curvature is
@@ -37,17 +39,27 @@ def least_stiff(log_scales: np.ndarray, information: np.ndarray) -> LeastStiff:
     Args:
         log_scales: log s over the posterior, (draws, ...).
         information: i of each effect, (...).
+        slack: the largest weight is taken whose stiffness is at most this times the least.
     """
     mean, spread = np.mean(log_scales, axis=0), np.std(log_scales, axis=0)
     low, high = mean + LOWEST_SCALE * spread, mean + HIGHEST_SCALE * spread
-    best, weights = np.full(information.shape, np.inf), np.ones(information.shape)
-    for weight in np.linspace(1.0, 0.0, GRID_OF_WEIGHTS):
+
+    def stiffness_of(weight: float) -> np.ndarray:
         curvature = partial(_curvature, weight, information)
         largest = np.maximum(curvature(low), curvature(high))
-        stiffness = largest * np.mean(1 / curvature(log_scales), axis=0)
-        weights = np.where(stiffness < best, weight, weights)
-        best = np.minimum(stiffness, best)
-    return LeastStiff(weights, best)
+        return largest * np.mean(1 / curvature(log_scales), axis=0)
+
+    grid = np.linspace(1.0, 0.0, GRID_OF_WEIGHTS)
+    least = np.full(information.shape, np.inf)
+    for weight in grid:
+        least = np.fmin(stiffness_of(weight), least)
+    weights, stiffness = np.ones(information.shape), np.full(information.shape, np.inf)
+    for weight in grid:
+        found = stiffness_of(weight)
+        taken = np.isinf(stiffness) & (found <= slack * least)
+        weights = np.where(taken, weight, weights)
+        stiffness = np.where(taken, found, stiffness)
+    return LeastStiff(weights, stiffness)
 
 
 def _curvature(weight: float, information: np.ndarray, log_scale: np.ndarray) -> np.ndarray:

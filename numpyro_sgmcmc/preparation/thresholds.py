@@ -308,6 +308,11 @@ MANY_EFFECTS, FEW_FIT_SCALES = 8_192, 16
 """Above that dimension so many draws are taken, because the comparison of weights would take longer
 than the fit: 1.3 GB and minutes for a million effects."""
 
+NEARLY_KNOWN, EQUALLY_STIFF = 0.1, 1.25
+"""Up to that standard deviation of log s, by the fit, this factor of stiffness is taken for less
+noise. The fit's is too small: half of the true one where the data say little of the effects, which
+is then above the bound, and a tenth where they say much, where the weights are near 1 anyway."""
+
 MOST_STIFF = 1_000.0
 """Stiffness, in transitions of a relaxation, above which no coordinates of a fit of many effects
 are of use."""

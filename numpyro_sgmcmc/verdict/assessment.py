@@ -200,20 +200,22 @@ def more_draws(evidence: Evidence, outcome: Outcome, causes: list[Cause]) -> int
         return None if predictions.mix else _more_for_predictions(predictions, evidence.draws)
     if evidence.apart is not None and causes[0] in (Cause.UNMIXED, Cause.SHORT):
         return None
-    short = 1.5 * EFFECTIVE_DRAWS / max(evidence.ess[1], 1.0)
     measured = evidence.factor if np.isfinite(evidence.factor) else 1.0
-    factor = max(short if np.isfinite(short) else 2.0, measured, 1.5)
-    if evidence.r_hat[1] > LARGEST_R_HAT or np.isnan(evidence.r_hat[1]):
-        factor = max(factor, 2.0)
+    factor = max(_times_as_many(EFFECTIVE_DRAWS, evidence.ess[1], evidence.r_hat[1]), measured)
     return _rounded_up((factor - 1) * evidence.draws)
 
 
 def _more_for_predictions(found: Predictions, draws: int) -> int:
     """Return how many more draws are expected to let predictions mix, whatever parameters do."""
-    factor = max(1.5 * found.needed / max(found.ess[1], 1.0), 1.5)
-    if not found.r_hat[1] <= LARGEST_R_HAT:
-        factor = max(factor, 2.0)
+    factor = _times_as_many(found.needed, found.ess[1], found.r_hat[1])
     return _rounded_up((factor - 1) * draws)
+
+
+def _times_as_many(needed: float, ess: float, r_hat: float) -> float:
+    """Return how many times as many draws are expected to be effective enough, and to agree."""
+    short = 1.5 * needed / max(ess, 1.0)
+    factor = max(short if np.isfinite(short) else 2.0, 1.5)
+    return factor if r_hat <= LARGEST_R_HAT else max(factor, 2.0)
 
 
 def _rounded_up(more: float) -> int:

@@ -110,3 +110,11 @@ def assert_moving_inside(mcmc: MCMC, model: Callable, *args: Any, **kwargs: Any)
         assert np.isfinite(draws[name]).all()
         assert (np.ptp(np.asarray(draws[name]), axis=0) > 0).any(), f"{name!r} does not move"
     return draws
+
+
+def check_volume(structure: Any, placed: Any, position: jax.Array) -> None:
+    """Check that the log volume of coordinates is that of their map's Jacobian."""
+    matrix = jax.jacobian(lambda y: structure.ravel(placed.unravel(y)))(position)
+    sign, expected = np.linalg.slogdet(np.asarray(matrix, np.float64))
+    assert sign == 1
+    np.testing.assert_allclose(placed.placed(position)[1], expected, rtol=1e-4)

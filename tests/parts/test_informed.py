@@ -14,19 +14,24 @@ from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target, informed
 from numpyro_sgmcmc.preparation.informed import informed_fit
 from numpyro_sgmcmc.preparation.locate import effects_of
+from numpyro_sgmcmc.preparation.stiffness import least_stiff
 
 GROUPS, NOISE = 310, 0.8
 ERROR = jnp.array([0.02, 0.1, 0.4, 1.0, 3.0, 20.0])
 EFFECT = jnp.array([1.6, -0.2, 0.9, 0.4, 2.2, 0.1])
 
 
-def clinics(effect, error):
-    """Effects written non-centred, in a product that no site names."""
-    mean = numpyro.sample("mean", dist.Normal(0, 2))
-    spread = numpyro.sample("spread", dist.LogNormal(0, 0.1))
-    with numpyro.plate("clinics", len(effect)):
-        x = numpyro.sample("x", dist.Normal(0, 1))
-        numpyro.sample("effect", dist.Normal(mean + spread * x, error), obs=effect)
+def clinics(spread_of):
+    """Return a model whose effects are written non-centred, in a product that no site names."""
+
+    def model(effect, error):
+        mean = numpyro.sample("mean", dist.Normal(0, 2))
+        spread = numpyro.sample("spread", spread_of)
+        with numpyro.plate("clinics", len(effect)):
+            x = numpyro.sample("x", dist.Normal(0, 1))
+            numpyro.sample("effect", dist.Normal(mean + spread * x, error), obs=effect)
+
+    return model
 
 
 def of_scale(scale_of):
@@ -62,21 +67,56 @@ def test_the_scale_of_an_effect_is_positive_and_varies(scale_of, expected):
     assert effects_of(target, jax.random.key(3), start) == expected
 
 
-def test_the_weight_follows_from_what_the_data_say():
-    """With a scale s that is nearly known it is the data's share i s^2 / (1 + i s^2)."""
-    target = target_of(clinics)
+def fit_of(spread_of):
+    target = target_of(clinics(spread_of))
     start = jnp.zeros(target.structure.dimension)
-    found = informed_fit(target, jax.random.key(0), start, ("x",))
+    return informed_fit(target, jax.random.key(0), start, ("x",))
+
+
+def test_the_weight_follows_from_what_the_data_say():
+    """It is the data's share i s^2 / (1 + i s^2) or more, where the scale is nearly known."""
+    found = fit_of(dist.LogNormal(0, 0.2))
     information = 1 / np.asarray(ERROR, np.float64) ** 2
-    share = information / (1 + information)
     weights = np.asarray(found.centring["x"])
-    np.testing.assert_array_less(np.abs(weights - share), 0.1)
-    assert 1 <= found.stiffest < 1.5
+    assert np.all(np.diff(weights) <= 0)  # Errors increase.
+    assert np.all(weights >= information / (1 + information) - 0.05)
+    assert np.all(weights[:3] == 1)
+    assert np.all(weights[4:] < 0.6)
+    assert 1 <= found.stiffest <= 1.25 * 1.05  # 1.25 times the least, which is up to 1.02 here.
+
+
+def test_centred_effects_with_a_known_scale_stay_as_they_are():
+    """Then the warm-up is that of the model as it is written."""
+
+    def centred(effect, error):
+        spread = numpyro.sample("spread", dist.LogNormal(0, 0.01))
+        with numpyro.plate("clinics", len(effect)):
+            effects = numpyro.sample("effects", dist.Normal(0, spread))
+            numpyro.sample("effect", dist.Normal(effects, error), obs=effect)
+
+    target = target_of(centred)
+    start = jnp.zeros(target.structure.dimension)
+    found = informed_fit(target, jax.random.key(0), start, ("effects",))
+    assert found.centring is None
+    assert found.stiffest == 0
+
+
+def test_slack_takes_the_largest_weight_of_about_the_least_stiffness():
+    rng = np.random.default_rng(0)
+    information = np.array([0.1, 1.0, 10.0])
+    log_scales = np.repeat(rng.normal(-0.5, 0.1, (4_000, 1)), 3, axis=1)
+    least, few = (least_stiff(log_scales, information, slack) for slack in (1.0, 1.25))
+    assert np.all(few.weights > least.weights)
+    assert np.all(few.stiffness <= 1.25 * least.stiffness)
+    above = np.minimum(few.weights + 0.025, 1)
+    ends = [log_scales[:, 0].mean() + k * log_scales[:, 0].std() for k in (-7.5, 2.33)]
+    for weight, bound, i in zip(above, 1.25 * least.stiffness, information, strict=True):
+        curvature = lambda u: np.exp(-2 * weight * u) + i * np.exp(2 * (1 - weight) * u)  # noqa: B023, E731
+        stiffness = max(map(curvature, ends)) * np.mean(1 / curvature(log_scales[:, 0]))
+        assert weight == 1 or stiffness > bound
 
 
 def test_a_fit_that_shows_no_scales_leaves_effects_as_they_are(monkeypatch):
-    target = target_of(clinics)
-    start = jnp.zeros(target.structure.dimension)
     scales = informed._scales
 
     def lost(*given):
@@ -84,7 +124,7 @@ def test_a_fit_that_shows_no_scales_leaves_effects_as_they_are(monkeypatch):
         return values, jax.tree.map(lambda draws: draws * jnp.nan, log_scales)
 
     monkeypatch.setattr(informed, "_scales", lost)
-    found = informed_fit(target, jax.random.key(0), start, ("x",))
+    found = fit_of(dist.LogNormal(0, 0.2))
     assert found.centring is None
     assert found.stiffest == 0
     assert np.all(np.isfinite(found.approximation.centre))

@@ -317,6 +317,8 @@ def test_predictions_that_do_not_mix_yet_ask_for_draws_of_their_own():
     assert more_draws(evidence(predictions=enough, **given), *outcome) is None
     unequal = enough._replace(r_hat=("f", 1.05))
     assert more_draws(evidence(predictions=unequal, **given), *outcome) == 4_000
+    unknown = few._replace(ess=("f", np.nan), r_hat=("f", np.nan))
+    assert more_draws(evidence(predictions=unknown, **given), *outcome) == 4_000
 
 
 def test_noise_asks_for_all_rows_at_most():
