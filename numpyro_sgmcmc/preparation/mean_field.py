@@ -12,9 +12,11 @@ from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
+    FIRST_MEMORY,
     FIT_DRAWS,
     FIT_STEP_SIZE,
     FIT_STEPS,
+    LATER_MEMORY,
     MANY_NUMBERS,
     SMALLEST_SCALE,
 )
@@ -73,9 +75,7 @@ def mean_field(
 def _fit(
     view: View, key: jax.Array, start: jax.Array, logits: dict[str, jax.Array] | None
 ) -> tuple[jax.Array, jax.Array, Any]:
-    schedule = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
-    optimizer = optax.apply_if_finite(optax.adam(schedule), max_consecutive_errors=FIT_STEPS)
-
+    optimizer = optax.apply_if_finite(_adam(), max_consecutive_errors=FIT_STEPS)
     draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
 
     def loss(params: _Params, key: jax.Array) -> jax.Array:
@@ -102,3 +102,10 @@ def _fit(
     carry = (first, optimizer.init(first))
     (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
     return params.centre, jnp.exp(params.log_scale), params.weights
+
+
+def _adam() -> optax.GradientTransformation:
+    half = FIT_STEPS // 2
+    step_size = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
+    memory = optax.piecewise_constant_schedule(FIRST_MEMORY, {half: LATER_MEMORY / FIRST_MEMORY})
+    return optax.inject_hyperparams(optax.adam)(learning_rate=step_size, b2=memory)

@@ -138,6 +138,12 @@ FIT_DRAWS = 4
 """Adam's steps in the mean-field fit, their size, and the draws at each; found by experiments on
 centred hierarchical models."""
 
+FIRST_MEMORY, LATER_MEMORY = 0.99, 0.999
+"""Decay of Adam's mean of squared gradients, in the first half of the fit and in the second. Far
+from the posterior, gradients are orders of magnitude larger than near it, and the usual 0.999 would
+keep steps small for thousands of steps. Near it the gradients of effects with few rows are rare,
+and 0.99 would forget them."""
+
 SMALLEST_SCALE = 1e-3
 """Initial scales of the fit: small, so that the centre moves first."""
 

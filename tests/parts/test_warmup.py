@@ -256,6 +256,37 @@ def test_a_mean_field_fit_of_a_gaussian():
         assert np.all(np.abs(errors.mean(0)) < 5 * standard_error)
 
 
+def many_columns(features, response):
+    rows, columns = features.shape
+    weights = numpyro.sample("weights", dist.Normal(0, 1).expand([columns]).to_event(1))
+    noise = numpyro.sample("noise", dist.HalfNormal(1.0))
+    with numpyro.plate("rows", rows, subsample_size=rows // 10) as i:
+        numpyro.sample("response", dist.Normal(features[i] @ weights, noise), obs=response[i])
+
+
+def test_a_mean_field_fit_that_starts_where_gradients_are_enormous():
+    """Residuals are some hundred times the noise at the start, and their squares 10^4 times.
+
+    The fit's mean residual sum of squares is RSS + d s^2 = N s^2, so that log s is near
+    log(RSS / (N - d)) / 2, with the standard deviation 1 / sqrt(2 N). The bounds say that the
+    optimiser has come near: it ends 1.9 standard deviations away, and with Adam's usual memory 69,
+    where the noise's own standard deviation is a fifth of what it should be.
+    """
+    rows, columns = 2_000, 200
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(rows, columns)).astype(np.float32)
+    response = features[:, 0] + rng.normal(0, 0.1, rows).astype(np.float32)
+    rest = np.linalg.lstsq(features, response, rcond=None)[1][0]
+    target = target_of(many_columns, jnp.asarray(features), jnp.asarray(response))
+    start = jax.random.uniform(jax.random.key(1), (columns + 1,), minval=-2.0, maxval=2.0)
+    fit = mean_field(target, jax.random.key(0), start).approximation
+    centre, scale = (target.structure.by_site(x) for x in (fit.centre, fit.spread.scale))
+    deviation = 1 / np.sqrt(2 * rows)
+    error = (centre["noise"] - np.log(rest / (rows - columns)) / 2) / deviation
+    assert abs(error) < 5
+    assert np.isclose(scale["noise"], deviation, rtol=0.1)
+
+
 def hierarchy(y, groups=8):
     scale = numpyro.sample("scale", dist.HalfNormal(1.0))
     with numpyro.plate("groups", groups):
