@@ -54,12 +54,32 @@ def most_points(run: FinishedRun, draws: float) -> int:
     return min(max(least, affordable), max(GRADIENT_NUMBERS // numbers, 2))
 
 
-def growth_of_points(run: FinishedRun, factor: float) -> float:
-    """Return how many times as many points there are after `factor` times as many draws."""
+def growth_of_points(run: FinishedRun, factor: float, time: float) -> float:
+    """Return how many times as much gradients tell after `factor` times as many draws.
+
+    Where there are more draws than gradients, the gradients are those of draws further apart.
+
+    Args:
+        run: what is judged.
+        factor: times as many draws.
+        time: draws that one independent draw takes.
+    """
     draws = run.weights.size
-    return min(most_points(run, factor * draws), factor * draws) / min(
-        most_points(run, draws), draws
+    now, then = (
+        independent_points(min(most_points(run, count), count), count, time)
+        for count in (draws, factor * draws)
     )
+    return then / now
+
+
+def independent_points(points: float, draws: float, time: float) -> float:
+    """Return how many independent draws tell as much as points spread evenly over correlated ones.
+
+    Draws whose autocorrelation falls as r^k over k draws have the time (1 + r) / (1 - r). Of those
+    that are draws / points apart, it falls as a power of r^(draws / points).
+    """
+    apart = max((time - 1) / (time + 1), 0.0) ** (draws / points)
+    return points * (1 - apart) / (1 + apart)
 
 
 def hessian_points(run: FinishedRun) -> int:

@@ -55,6 +55,7 @@ def evidence_of(
     least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
     most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
     unchecked = findings.unchecked
+    time = run.weights.size / float(np.median([_or(x.ess_bulk, 1.0) for x in mixing.values()]))
     return Evidence(
         diverged=diverged,
         step_size=run.step_size,
@@ -72,7 +73,7 @@ def evidence_of(
             findings.mean.together,
             np.concatenate([by_noise + by_step + by_age, further]),
             findings.batches,
-            lambda factor: growth_of_points(run, factor),
+            lambda factor: growth_of_points(run, factor, time),
         ),
         points=most_points(run, FACTORS[-1] * run.weights.size),
         passes=run.weights.size * run.rows_of_draw / run.rows / mixing[least].ess_bulk,

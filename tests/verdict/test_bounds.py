@@ -7,6 +7,7 @@ import pytest
 
 from numpyro_sgmcmc.verdict.batches import batches_of
 from numpyro_sgmcmc.verdict.bounds import MOST_BIAS, factor_needed
+from numpyro_sgmcmc.verdict.budget import independent_points
 from numpyro_sgmcmc.verdict.errors import Errors
 
 NOTHING = np.zeros(1)
@@ -72,3 +73,14 @@ def test_an_error_that_chance_does_not_explain_stays():
         assert of_mean(-value, value / 3.4) == of_mean(value, value / 3.4)
     by_chance = (quantiles * 0.2 / 2.8 / 0.1) ** 2
     assert of_mean(0.2, 0.2 / 2.8) == pytest.approx(by_chance, rel=0.025)
+
+
+def test_points_further_apart_tell_more():
+    """The variance of the mean of every third value of an autoregression, by its covariances."""
+    r, points, gap = 0.6, 200, 3
+    lags = np.abs(np.subtract.outer(np.arange(points), np.arange(points)))
+    for apart in (1, gap):
+        expected = points**2 / np.sum(r ** (apart * lags))
+        found = independent_points(points, apart * points, (1 + r) / (1 - r))
+        # Both ends of the series count as if it went on: 1 / points of the sum.
+        assert found == pytest.approx(expected, rel=2 / points)
