@@ -1,6 +1,7 @@
 """Which transitions begin and end the iterations of a chain, in plain integers."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 
@@ -28,12 +29,12 @@ class Calendar:
     starts_anew: bool = False
     mark: int = 1_000_000_000
 
-    @property
+    @cached_property
     def iterations(self) -> int:
         """Number of iterations."""
         return self.num_warmup + self.num_samples
 
-    @property
+    @cached_property
     def transitions(self) -> int:
         """Number of transitions."""
         return self.first_of(self.iterations)

@@ -77,10 +77,9 @@ class GradientProgram:
     def answer(self, request: Request) -> Answer:
         """Return the estimates that a request asks for."""
         begin = perf_counter()
-        place = request.server if request.server in self._states else SHARED
-        version, state = self._states[place]
+        version, state = self._states.get(request.server) or self._states[SHARED]
         counts = np.arange(request.step, request.step + len(request.keys), dtype=np.int32)
-        schemes = jax.tree.unflatten(self._tree, request.schemes)
+        schemes = self._tree.unflatten(request.schemes)
         found = self._program(self._arrays, request.position, request.keys, counts, schemes, state)
         values = np.asarray(found)
         return Answer(request.server, request.step, version, values, perf_counter() - begin)

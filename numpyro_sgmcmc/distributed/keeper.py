@@ -54,16 +54,19 @@ class DrawsInMemory(AbstractDraws):
         self._ages: list[list[np.ndarray]] = [[] for _ in range(servers)]
         self._counts = [0] * servers
         self._waiting: list[list[Result]] = [[] for _ in range(servers)]
+        self._most = 0
 
     def add(self, server: int, result: Result) -> None:
         """Keep the draws and ages of a server's transitions."""
         self._ages[server].append(result.ages)
-        if not result.count:
+        count = result.count
+        if not count:
             return
         waiting = self._waiting[server]
         waiting.append(result)
-        self._counts[server] += result.count
-        if len(waiting) >= min(TOGETHER, BYTES // result.nbytes):
+        self._counts[server] += count
+        self._most = self._most or min(TOGETHER, BYTES // result.nbytes)
+        if len(waiting) >= self._most:
             self._settle(server)
 
     @property

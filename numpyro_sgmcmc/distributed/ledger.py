@@ -58,7 +58,7 @@ class Ledger(NamedTuple):
     @property
     def in_flight(self) -> int:
         """Number of requests without an answer."""
-        return sum(one.answer is None for one in self.open.values())
+        return [one.answer for one in self.open.values()].count(None)
 
     def room(self, most: int) -> int:
         """Return the number of transitions, at most `most`, that can be asked for now."""
@@ -70,7 +70,7 @@ class Ledger(NamedTuple):
         """Return the account after a request, the next in order."""
         assert request.step == self.asked and 0 < request.count <= self.room(request.count)
         asked = {**self.open, request.step: Asked(request, self.taken)}
-        return self._replace(asked=self.asked + request.count, open=asked)
+        return Ledger(self.bound, self.limit, self.taken, self.asked + request.count, asked)
 
     def is_waiting_for(self, request: Request) -> bool:
         """Return whether a request is open and has no answer."""
@@ -83,9 +83,9 @@ class Ledger(NamedTuple):
         An answer that is not finite is accepted if a second one is not finite either: the
         transition is then rejected, as it is without workers.
         """
-        if not self.is_waiting_for(request):
+        asked = self.open.get(request.step)
+        if asked is None or asked.answer is not None:
             return self, "late"
-        asked = self.open[request.step]
         reason = refusal_of(answer, request)
         is_doubtful = reason == "not finite"
         if reason is None or (is_doubtful and asked.is_doubted):
@@ -106,7 +106,7 @@ class Ledger(NamedTuple):
         """Return the account after the transitions of the answer that was ready."""
         rest = dict(self.open)
         asked = rest.pop(self.taken)
-        return self._replace(taken=self.taken + asked.request.count, open=rest)
+        return Ledger(self.bound, self.limit, self.taken + asked.request.count, self.asked, rest)
 
     def refusals(self, request: Request) -> int:
         """Return how many answers to a request were refused while it was open."""
@@ -114,4 +114,5 @@ class Ledger(NamedTuple):
         return 0 if asked is None else asked.refusals
 
     def _with(self, asked: Asked) -> "Ledger":
-        return self._replace(open={**self.open, asked.request.step: asked})
+        rest = {**self.open, asked.request.step: asked}
+        return Ledger(self.bound, self.limit, self.taken, self.asked, rest)

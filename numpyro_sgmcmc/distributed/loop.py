@@ -10,13 +10,14 @@ from numpyro_sgmcmc.distributed.ledger import Ledger
 from numpyro_sgmcmc.distributed.messages import Request
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Lost
 from numpyro_sgmcmc.distributed.server import (
-    Result,
     Server,
+    Taken,
     Work,
     is_over,
     moved,
     next_request,
     prepared,
+    result_of,
 )
 from numpyro_sgmcmc.distributed.tally import Tally
 from numpyro_sgmcmc.driving.interrupt import Interrupt
@@ -55,7 +56,7 @@ def carry_out(
             answer is missing that no worker will give.
     """
     servers, free, again = list(servers), deque[int](), deque[Request]()
-    given: deque[tuple[int, Result]] = deque()
+    given: deque[tuple[int, Taken]] = deque()
     losses = 0
     with Interrupt() as interrupt:
         while not (is_done := _are_over(work, servers)) and not interrupt.is_asked:
@@ -63,7 +64,7 @@ def carry_out(
                 pool.submit(free.popleft(), request)
             # While the workers compute.
             servers[:] = [prepared(work, server) for server in servers]
-            _keep(given, keeper)
+            _keep(work, given, keeper)
             bar.move(servers, keeper, tally)
             events = pool.wait(TICK)
             if not events and not pool.is_busy:
@@ -82,7 +83,7 @@ def carry_out(
                 if isinstance(event, Answered):
                     losses = 0
                     _receive(work, servers, event, again, pool, given, tally)
-        _keep(given, keeper)
+        _keep(work, given, keeper)
         bar.move(servers, keeper, tally)
     return Stopped(servers, not is_done)
 
@@ -91,10 +92,11 @@ def _are_over(work: Work, servers: list[Server]) -> bool:
     return all(is_over(work, server) for server in servers)
 
 
-def _keep(given: deque[tuple[int, Result]], keeper: AbstractDraws) -> None:
+def _keep(work: Work, given: deque[tuple[int, Taken]], keeper: AbstractDraws) -> None:
     """Keep what transitions have given, which waits for them and takes it from the device."""
     while given:
-        keeper.add(*given.popleft())
+        server, taken = given.popleft()
+        keeper.add(server, result_of(work, taken))
 
 
 def _next(work: Work, servers: list[Server], again: deque[Request]) -> Request | None:
@@ -115,7 +117,7 @@ def _receive(
     event: Answered,
     again: deque[Request],
     pool: AbstractPool,
-    given: deque[tuple[int, Result]],
+    given: deque[tuple[int, Taken]],
     tally: Tally,
 ) -> None:
     """Note an answer, and let its server move on if its turn has come."""
@@ -126,11 +128,11 @@ def _receive(
         _check_refusals(ledger, event.request, reason)
         if ledger.is_waiting_for(event.request):
             again.append(event.request)
-    server, results = moved(work, before._replace(ledger=ledger))
+    server, taken = moved(work, before._replace(ledger=ledger))
     servers[server.number] = server
     if server.version != before.version:
         pool.hold(server.number, server.version, work.program.state(server.chain).gradient)
-    given += [(server.number, result) for result in results]
+    given += [(server.number, one) for one in taken]
 
 
 def _check_refusals(ledger: Ledger, request: Request, reason: str) -> None:

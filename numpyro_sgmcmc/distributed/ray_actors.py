@@ -37,7 +37,9 @@ class ActorMaker(NamedTuple):
         configured = {name: config.values[name] for name in CONFIGURED if name in config.values}
         plain = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
         given = core, plain, configured, self.function, self.data
-        return self.kind.options(num_cpus=1, max_restarts=0).remote(*given)
+        # An event for each message would cost a few percent of it, and fill Ray's table of tasks.
+        options = {"num_cpus": 1, "max_restarts": 0, "enable_task_events": False}
+        return self.kind.options(**options).remote(*given)
 
 
 def maker_of(running: RunningRay, model: Model) -> ActorMaker:

@@ -8,7 +8,7 @@ import numpy as np
 
 from numpyro_sgmcmc.distributed.ahead import Ahead, KeyProgram
 from numpyro_sgmcmc.distributed.calendar import Calendar
-from numpyro_sgmcmc.distributed.chain import Block, ChainProgram
+from numpyro_sgmcmc.distributed.chain import Block, ChainProgram, Moved
 from numpyro_sgmcmc.distributed.ledger import Ledger, Ready
 from numpyro_sgmcmc.distributed.messages import Request
 from numpyro_sgmcmc.distributed.packing import Packed, Packing
@@ -66,6 +66,20 @@ class Server(NamedTuple):
     version: int
     ahead: Ahead
     chance: Chance | None = None
+
+
+class Taken(NamedTuple):
+    """The transitions of an answer.
+
+    Attributes:
+        request: what was asked for.
+        ages: of the gradients.
+        moved: the chain after them, with what is kept of them.
+    """
+
+    request: Request
+    ages: range
+    moved: Moved
 
 
 class Result(NamedTuple):
@@ -159,31 +173,36 @@ def prepared(work: Work, server: Server) -> Server:
     return server._replace(chance=Chance(taken, work.program.drawn(server.chain)))
 
 
-def moved(work: Work, server: Server) -> tuple[Server, list[Result]]:
-    """Return a server after all transitions whose turn it is, and what they have given."""
-    results, query = [], None
+def moved(work: Work, server: Server) -> tuple[Server, list[Taken]]:
+    """Return a server after all transitions whose turn it is, and these."""
+    taken: list[Taken] = []
     while (ready := server.ledger.ready()) is not None:
-        server, query, result = _after(work, server, ready)
-        results.append(result)
-    return (server if query is None else server._replace(query=np.asarray(query))), results
+        server, found = _after(work, server, ready)
+        taken.append(Taken(ready.request, ready.ages, found))
+    return (server._replace(query=np.asarray(taken[-1].moved.query)) if taken else server), taken
 
 
-def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, jax.Array, Result]:
-    request, answer, server = ready.request, ready.answer, prepared(work, server)
+def _after(work: Work, server: Server, ready: Ready) -> tuple[Server, Moved]:
+    request, server = ready.request, prepared(work, server)
     assert server.chance is not None
     place = request.step - server.chance.first
     numbers = np.array([ready.ages.start, request.count, place], np.int32)
-    block = Block(answer.values, request.position, numbers)
+    block = Block(ready.answer.values, request.position, numbers)
     found = work.program.advance(server.chain, server.chance.packed, block)
     ledger = server.ledger.used()
     server = server._replace(ledger=ledger, chain=found.chain)
     if ledger.taken == ledger.limit and not is_over(work, server):
         server = _renewed(work, server)
-    mark = work.calendar.mark_at(ledger.taken)
+    return server, found
+
+
+def result_of(work: Work, taken: Taken) -> Result:
+    """Return what transitions have given, which the next request does not need."""
+    request, found = taken.request, taken.moved
+    mark = work.calendar.mark_at(request.step + request.count)
     state = None if mark is None else work.program.state(found.chain)
-    made = _made(work.calendar, request)
-    draws = work.program.packing_of_draws, found.draws, made
-    return server, found.query, Result(*draws, np.array(ready.ages, np.int32), mark, state)
+    made, ages = _made(work.calendar, request), np.array(taken.ages, np.int32)
+    return Result(work.program.packing_of_draws, found.draws, made, ages, mark, state)
 
 
 def _made(calendar: Calendar, request: Request) -> slice:
