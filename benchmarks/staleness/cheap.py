@@ -61,10 +61,11 @@ def run(
     bound: int,
     transitions: int,
     watch: Callable[[RayPool, Request], None],
+    size: int = 1,
 ) -> None:
-    """Take so many transitions of each server, with ages of at most `bound`."""
+    """Take so many transitions of each server, `size` a request, with ages of at most `bound`."""
     kernel, args = SGHMCSplit(model, 1e-2, friction=1.5), (jnp.arange(10.0),)
-    counts = Counts(0, transitions, servers, bound, share_of(workers, servers, bound), 1)
+    counts = Counts(0, transitions, servers, bound, share_of(workers, servers, bound), size)
     stale, asked = StaleGradient(kernel, 0), Asked(jax.random.key(0), args, {})
     expecting = planned(stale, counts)
     with RayPool(RayOptions(workers, None, 120.0), model_of(kernel, args, {})) as pool:

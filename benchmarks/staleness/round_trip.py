@@ -3,7 +3,9 @@
     python -m benchmarks.staleness.round_trip
 
 The gradients cost nothing. Blocks of transitions and of bare round trips, which return a message
-of the same length, alternate on the same worker.
+of the same length, alternate on the same worker. They are measured with one transition a request,
+and with as many as `AsyncMCMC` takes by itself where gradients are cheap and may be 16 transitions
+old.
 """
 
 import argparse
@@ -18,41 +20,50 @@ BLOCK = 50
 EARLY = 4
 """Blocks that are left out."""
 
+OLDEST = 16
+"""The largest age of a gradient that `AsyncMCMC` allows by default."""
+
 
 class Alternating:
-    """Takes bare round trips after each block of transitions."""
+    """Takes bare round trips after each block of requests."""
 
     def __init__(self) -> None:
         self._seconds: list[float] = []
         self._count, self._last = 0, 0.0
-        self.transitions: list[float] = []
+        self.requests: list[float] = []
         self.bare: list[float] = []
 
     def __call__(self, pool: RayPool, request: Request) -> None:
         self._seconds.append(perf_counter() - self._last)
         self._count += 1
         if self._count % BLOCK == 0:
-            self.transitions.append(median(self._seconds[1:]))
+            self.requests.append(median(self._seconds[1:]))
             self.bare.append(pool.round_trip(packed(request), BLOCK))
             self._seconds = []
         self._last = perf_counter()
 
 
-def measured(blocks: int) -> tuple[list[float], list[float]]:
-    """Return the median seconds of transitions, and of bare round trips, by block."""
+def measured(blocks: int, bound: int, size: int) -> tuple[list[float], list[float]]:
+    """Return the median seconds of requests, and of bare round trips, by block."""
     alternating = Alternating()
-    run(1, 1, 0, blocks * BLOCK, alternating)
-    return alternating.transitions[EARLY:], alternating.bare[EARLY:]
+    run(1, 1, bound, blocks * BLOCK * size, alternating, size)
+    return alternating.requests[EARLY:], alternating.bare[EARLY:]
 
 
 def main() -> None:
-    """Print both medians, and the median of the blocks' ratios."""
+    """Print medians, and the median of the blocks' ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=40)
-    both = measured(parser.parse_args().blocks)
-    ratio = median(one / other for one, other in zip(*both, strict=True))
-    ours, bare = (1e3 * median(each) for each in both)
-    print(f"transition {ours:.2f} ms, bare round trip {bare:.2f} ms, ratio {ratio:.2f}")
+    blocks = parser.parse_args().blocks
+    for bound in (0, OLDEST):
+        size = bound + 1
+        both = measured(blocks, bound, size)
+        ratio = median(one / size / other for one, other in zip(*both, strict=True))
+        ours, bare = (1e3 * median(each) for each in both)
+        print(
+            f"{size} transitions a request: {ours / size:.3f} ms each, bare round trip {bare:.2f}"
+            f" ms, ratio {ratio:.2f}"
+        )
 
 
 if __name__ == "__main__":
