@@ -3,12 +3,14 @@
 import argparse
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from benchmarks.papers.common import Row, load, save
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.page import update
+from examples.idx import FASHION_MNIST
 
 
 def run(
@@ -51,3 +53,11 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 def main(module: ModuleType) -> None:
     """Run one figure from the command line."""
     run(module, parser(module.__doc__).parse_args())
+
+
+def main_with_clothes(module: ModuleType) -> None:
+    """Run one figure whose data are Fashion-MNIST's files in a folder that can be given."""
+    words = parser(module.__doc__)
+    words.add_argument("--folder", type=Path, default=FASHION_MNIST, help="Fashion-MNIST's files")
+    options = words.parse_args()
+    run(module, options, partial(module.measure, folder=options.folder))

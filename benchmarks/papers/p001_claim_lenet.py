@@ -6,12 +6,11 @@ inference train LeNet on Fashion-MNIST for equally long. The quick form has scik
 
 import math
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.papers import p001_lenet as lenet
-from benchmarks.papers.command import parser, run
+from benchmarks.papers.command import main_with_clothes
 from benchmarks.papers.common import Row, column, select, worst_score
 from benchmarks.papers.criteria import above, below
 from benchmarks.papers.finding import Finding
@@ -258,8 +257,4 @@ def draw(rows: list[Row]) -> Any:
 
 
 if __name__ == "__main__":
-    words = parser(__doc__)
-    words.add_argument("--folder", type=Path, default=FASHION_MNIST, help="Fashion-MNIST's files")
-    options = words.parse_args()
-    module = sys.modules[__name__]
-    run(module, options, partial(measure, folder=options.folder))
+    main_with_clothes(sys.modules[__name__])

@@ -7,14 +7,13 @@ It needs the extra `distributed` and Fashion-MNIST, and is therefore not among t
 """
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.papers import p001_lenet as lenet
-from benchmarks.papers.command import parser, run
+from benchmarks.papers.command import main_with_clothes
 from benchmarks.papers.common import Row, column, select, worst_score
 from benchmarks.papers.criteria import below
 from benchmarks.papers.finding import Finding
@@ -89,7 +88,11 @@ def findings(rows: list[Row]) -> list[Finding]:
                 CHAINS,
                 ALONE,
             ),
-            ("ours: 2 workers without a wait have a smaller loss than with", STALE, SYNCHRONOUS),
+            (
+                "ours: 2 asynchronous workers have a smaller loss than 2 synchronous ones",
+                STALE,
+                SYNCHRONOUS,
+            ),
             ("ours: 2 workers of one server have a smaller loss than 2 servers", STALE, CHAINS),
             ("ours: friction makes the loss of 2 workers smaller", FRICTION, STALE),
             ("ours: curvature makes the loss of 2 workers smaller", CURVATURE, STALE),
@@ -159,9 +162,10 @@ def remarks(rows: list[Row]) -> list[str]:
         ends = ", ".join(
             f"{row['measured']:.3f} ({row['way']})" for row in select(rows, kind="end", network=net)
         )
+        both = (select(rows, kind=kind, network=net) for kind in ("mean age", "largest age"))
         ages = ", ".join(
-            f"{row['measured']:.2f}, at most {row['exact']:.0f} ({row['way']})"
-            for row in select(rows, kind="age", network=net)
+            f"{mean['measured']:.2f}, at most {most['measured']:.0f} ({mean['way']})"
+            for mean, most in zip(*both, strict=True)
         )
         nudged = column(select(rows, kind="nudged", network=net), "measured")
         found += [
@@ -175,8 +179,8 @@ def remarks(rows: list[Row]) -> list[str]:
         "Gradients are taken in the order of their requests. Where one worker is slower, those of"
         " the other wait for its turn, and their ages are above 1.",
         "The clock decides ages, so that they differ between runs, and a comparison of two runs is"
-        " one of their ages, too. The quick net's loss still falls at the end: these are"
-        " comparisons of its way from the start, not of stationary distributions.",
+        " one of their ages, too. The quick net's loss still falls at the end, so"
+        " that its comparisons are of transients, not of stationary distributions.",
     ]
 
 
@@ -210,8 +214,4 @@ def draw(rows: list[Row]) -> Any:
 
 
 if __name__ == "__main__":
-    words = parser(__doc__)
-    words.add_argument("--folder", type=Path, default=FASHION_MNIST, help="Fashion-MNIST's files")
-    options = words.parse_args()
-    module = sys.modules[__name__]
-    run(module, options, partial(measure, folder=options.folder))
+    main_with_clothes(sys.modules[__name__])

@@ -16,7 +16,8 @@ from numpyro_sgmcmc import SGHMC
 
 TRAIN, TESTED = 10_000, 1_000
 RATES = {"LeNet": 0.003, "quick net": 0.001}
-"""h^2 N: Caffe's for the quick net, a third of it for LeNet, which stale gradients let diverge."""
+"""h^2 N: Caffe's for the quick net, and a third of it for LeNet, which diverges at Caffe's if
+gradients are old."""
 SEEN = 250
 """Images that the curvature is measured on."""
 

@@ -84,12 +84,18 @@ def _row(
     }
 
 
+def _number(net: Network, kind: str, way: str, iterations: int, value: float) -> Row:
+    """Return a number without an error."""
+    row = _row(net, kind, way, iterations, np.full(2, value, float), np.nan)
+    return {**row, "error": float("nan")}
+
+
 def _ages(net: Network, way: Way) -> list[Row]:
-    """Return the mean age, and in place of an exact value the largest one."""
+    """Return the mean age and the largest one."""
     if way.ages is None:
         return []
-    ages = way.ages.ravel().astype(float)
-    return [_row(net, "age", way.name, net.iterations, ages, ages.max())]
+    found = {"mean age": way.ages.mean(), "largest age": way.ages.max()}
+    return [_number(net, kind, way.name, net.iterations, age) for kind, age in found.items()]
 
 
 def _distances(net: Network, way: Way, steps: np.ndarray) -> list[Row]:
@@ -100,6 +106,5 @@ def _distances(net: Network, way: Way, steps: np.ndarray) -> list[Row]:
             apart = np.linalg.norm(weights - way.twin, axis=-1).max(0)
             moved = np.linalg.norm(way.twin - net.start, axis=-1).max(0)
             for step, value in zip(steps, apart / moved, strict=True):
-                row = _row(net, kind, way.name, int(step), np.array([value, value]), np.nan)
-                found.append({**row, "error": float("nan")})
+                found.append(_number(net, kind, way.name, int(step), value))
     return found

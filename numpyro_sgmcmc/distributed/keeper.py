@@ -54,7 +54,6 @@ class DrawsInMemory(AbstractDraws):
         self._ages: list[list[np.ndarray]] = [[] for _ in range(servers)]
         self._counts = [0] * servers
         self._waiting: list[list[Result]] = [[] for _ in range(servers)]
-        self._most = 0
 
     def add(self, server: int, result: Result) -> None:
         """Keep the draws and ages of a server's transitions."""
@@ -65,8 +64,7 @@ class DrawsInMemory(AbstractDraws):
         waiting = self._waiting[server]
         waiting.append(result)
         self._counts[server] += count
-        self._most = self._most or min(TOGETHER, BYTES // result.nbytes)
-        if len(waiting) >= self._most:
+        if len(waiting) >= min(TOGETHER, BYTES // result.nbytes):
             self._settle(server)
 
     @property

@@ -37,12 +37,15 @@ def is_lost(seen: Seen) -> bool:
     """Return whether a walker ran away, so that its path dominates the moments of a window.
 
     The position of an unstable walker grows until a number overflows, and only then is the walker
-    moved back. The moments contain the positions before.
+    moved back. The moments contain the positions before. If no number has overflowed when the
+    window ends, the walker is known by squares so large that rounding leaves no digit of a variance
+    of 1.
     """
     parts = [np.asarray(part) for part in jax.tree.leaves(seen.second)]
     squares = [np.diag(part) if part.ndim == 2 else part for part in parts]
     is_far = not all(np.all(part < RUN_AWAY**2) for part in squares)
-    return is_far and float(seen.diverging) > 0
+    is_resolved = all(np.all(part < 1 / np.finfo(part.dtype).eps) for part in squares)
+    return not is_resolved or (is_far and float(seen.diverging) > 0)
 
 
 def _covariance(

@@ -8,7 +8,7 @@ from benchmarks.calibration.curve import found
 
 @pytest.mark.long
 def test_the_length_scale_is_as_wide_as_its_exact_posterior():
-    """False failures: 1.3e-3, if the true error is at the tolerance of 5 %.
+    """False failures: 1.3e-3 for each of both moments, if its true error is at its tolerance.
 
     A noise correction leaves the noise where it is larger than on average, and takes out too much
     elsewhere. With it the standard deviation is 8 % too small, and the verdict does not see it.

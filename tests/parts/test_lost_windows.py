@@ -42,6 +42,7 @@ def seen(square, diverging):
     [
         (1.0, 1e-3, False),  # it diverged at once, as beyond a bound
         (1e6, 0.0, False),  # tails are heavy, or the approximation was far too narrow
+        (1e8, 0.0, True),  # above 1 / eps: a walker is on its way when the window ends
         (1e6, 1e-5, True),
         (np.inf, 1e-5, True),
         (np.nan, 1e-5, True),
