@@ -80,8 +80,6 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         )
         if located.centring is not None:
             if target.structure.dimension <= DENSE_DIMENSION:
-                # Few effects, so that a scale meets their uneven noise, which does not average out.
-                options = options.without_correction()
                 given = options, gradients, located, request.num_warmup
                 located = recentred(target, jax.random.key(2), *given)
             target = target.partly_centred(located.centring)

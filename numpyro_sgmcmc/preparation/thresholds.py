@@ -283,6 +283,10 @@ UNEVEN_DRAWS = 16
 """Minibatch gradients at each position from which the noise there is compared with the others', and
 as many as its average is measured from."""
 
+COVARIATION_DRAWS = 2
+"""Draws of the noise at each position from which it is found how noise and curvature vary together:
+two Hessian products each, as many as curvatures along the noisiest directions take."""
+
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""
 

@@ -14,6 +14,9 @@ therefore moves by at most s sd(V(z) / V) sd(c) / 2 standard deviations.
 On a Gaussian with V(z) = V (1 + a (z^2 - 1)) the exact equations for the moments give the
 variance 1 and the fourth moment 3 (1 - s a) / (1 - 3 s a): tails become heavy where s a is not
 small.
+
+Many effects that share a scale add up, also where each is Gaussian (`covariation.py`): the variance of
+the scale changes by s C / 3.
 """
 
 from typing import Any
@@ -26,6 +29,12 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.identity import identity_of
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap
+from numpyro_sgmcmc.preparation.covariation import (
+    CHANGE_OF_VARIANCE,
+    covariation,
+    covariation_at,
+    partners,
+)
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
@@ -53,14 +62,14 @@ def correctable_share(
     """
     directions = correction.noisiest(NOISY_DIRECTIONS)
 
-    def measure(view: View, *inputs: Any) -> tuple[jax.Array, jax.Array]:
+    def measure(view: View, *inputs: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return _by_point(view, gradient, *inputs)
 
     inputs = anchor, preconditioner, points, directions, key
-    variances, curvatures = target.run(
+    found = target.run(
         measure, *inputs, name=("unevenness", identity_of(gradient)), optimise=False
     )
-    return _share(variances, curvatures)
+    return _share(*found)
 
 
 def _by_point(
@@ -71,18 +80,19 @@ def _by_point(
     points: jax.Array,
     directions: jax.Array,
     key: jax.Array,
-) -> tuple[jax.Array, jax.Array]:
-    """Return variances of the noise, (points, 2, directions), and curvatures, (points, directions).
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Return variances of the noise, curvatures, and how noise and curvature vary together.
 
-    The two variances are of different minibatches.
+    These are (points, 2, directions), (points, directions) and (points,). The two variances are of
+    different minibatches.
     """
-    key_rows, key_noise = random.split(key)
+    key_rows, key_noise, key_pairs = random.split(key, 3)
     moves = jax.vmap(linear.apply)(directions)
     state = gradient.init(view, points[-1], anchor)
     rows = view.many_rows(key_rows)
 
-    def one(inputs: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        position, key = inputs
+    def one(inputs: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
+        position, partner, key, key_pair = inputs
 
         def draw(key: jax.Array) -> jax.Array:
             estimate, _ = gradient.estimate(view.potential, position, view.draw(key), state)
@@ -92,14 +102,17 @@ def _by_point(
         bends = jax.lax.map(
             lambda move: move @ view.hessian_product_over(position, move, rows), moves
         )
-        return jnp.var(draws.reshape(2, -1, len(moves)), axis=1, ddof=1), bends
+        pair = position, partner
+        together = covariation_at(view, gradient, state, linear, pair, key_pair, rows)
+        return jnp.var(draws.reshape(2, -1, len(moves)), axis=1, ddof=1), bends, together
 
-    return jax.lax.map(one, (points, random.split(key_noise, len(points))))
+    keys = [random.split(each, len(points)) for each in (key_noise, key_pairs)]
+    return jax.lax.map(one, (points, partners(points), *keys))
 
 
 @jax.jit
-def _share(variances: jax.Array, curvatures: jax.Array) -> jax.Array:
-    """Return the largest share, from variances (points, 2, directions) and curvatures.
+def _share(variances: jax.Array, curvatures: jax.Array, together: jax.Array) -> jax.Array:
+    """Return the largest share, from what `_by_point` returns.
 
     The two variances at a position differ from each other by chance alone, however heavy the tails
     of the noise are, so that their covariance over positions is the variance of V(z).
@@ -116,6 +129,9 @@ def _share(variances: jax.Array, curvatures: jax.Array) -> jax.Array:
     moved = jnp.where(uneven > 0, uneven * bending / 2, 0.0)
     part = mean / jnp.max(mean)  # a direction's share of that of the noisiest
     worst = jnp.max(part * jnp.maximum(moved, unknown))
+    change, error = covariation(together)
+    shared = (jnp.abs(change) + error) / (CHANGE_OF_VARIANCE * jnp.max(mean))
+    worst = jnp.maximum(worst, shared)
     tiny = jnp.finfo(worst.dtype).tiny
     even = UNEVENNESS / jnp.maximum(jnp.max(part * uneven), tiny)
     most = jnp.clip(even, EVEN_SHARE, CORRECTED_SHARE)

@@ -21,6 +21,7 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,
 )
+from numpyro_sgmcmc.verdict.widths import with_widths
 from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
 
@@ -134,7 +135,8 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
     finest: Moments | None = None
     for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
         own = weights[sample.places]
-        inputs = sample.draws, field.along(sample.gradients, sample.further), sample.scale
+        derivatives = _derivatives(run, sample, field, own / own.sum())
+        inputs = sample.draws, derivatives, sample.scale
         exact = () if finest is None else (finest.explained >= EXPLAINED,)
         of = partial(_moments, batches, sample.places, own / own.sum())
         inputs = *inputs, sample.mean, *exact
@@ -245,6 +247,19 @@ def _deviations(draws: np.ndarray, mean: np.ndarray, weights: np.ndarray) -> np.
 
 def _pairs(run: FinishedRun, samples: list[Sample]) -> list[tuple[Any, Sample]]:
     return list(zip(run.walkers, samples, strict=True))
+
+
+def _derivatives(
+    run: FinishedRun, sample: Sample, field: Fields, weights: np.ndarray
+) -> np.ndarray:
+    """Return the derivatives along the fields, (n, d + k)."""
+    found = field.along(sample.gradients, sample.further)
+    if run.latents is not None:
+        return found
+    dimension = len(sample.further)
+    some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
+    groups = groups_of(run.target.structure)
+    return with_widths(groups, some, sample.gradients, found, scale, weights)
 
 
 def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:

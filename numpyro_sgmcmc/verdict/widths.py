@@ -1,0 +1,136 @@
+"""Fields along which effects become wider with the parameter that they share.
+
+Where the widths of effects x_j depend on a shared parameter k, the derivative of U / T along a
+constant field for k holds the sum of their squares. In the stationary law of a kernel its average is
+0 whatever temperature the effects have, and so Stein's identity along that field does not see that
+effects which are too wide have moved k. Along
+
+    w = w_k + sum_j (beta_j / 2) (x_j - c_j k) e_j,    beta_j = d log Var(x_j | k) / dk,
+
+the effects' conditional distribution given k goes over into itself as k grows. The derivative less
+the divergence,
+
+    s = w . grad U / T - sum_j beta_j / 2,
+
+is then nearly that of k's own marginal density, and E s = 0 and E[k s] = 1 hold for the posterior
+with any beta. By the information in the widths, sum_j beta_j^2 / 2 <= 1 in units of k's standard
+deviation, the temperatures of all effects together make s no noisier than k is.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from numpyro_sgmcmc.subspace import Group
+
+COLUMNS = 512
+"""Effects that are looked at at once: their squares at all draws are a copy."""
+
+
+def with_widths(
+    groups: tuple[Group, ...],
+    draws: np.ndarray,
+    gradients: np.ndarray,
+    derivatives: np.ndarray,
+    scale: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Return the derivatives, (n, m), those of shared parameters along fields with widths.
+
+    A derivative is replaced where what is left of it by a regression on the parameter is less. The
+    fields at the first half of the draws come from the second and the other way round, so that they
+    do not depend on the draws at which they are used.
+
+    Args:
+        groups: of the coordinates.
+        draws: about their mean, (n, d).
+        gradients: of U / T, (n, d).
+        derivatives: along constant fields, (n, m), coordinates first.
+        scale: standard deviations of coordinates, (d,).
+        weights: of the draws, (n,), with sum 1.
+    """
+    shared = shared_coordinates(groups)
+    if not len(shared) or draws.shape[1] < 2:
+        return derivatives
+    first = np.cumsum(weights) <= 0.5
+    halves = [first, ~first]
+    if min(half.sum() for half in halves) < 2:
+        return derivatives
+    k = draws[:, shared] / scale[shared]
+    total = np.zeros((len(draws), len(shared)))
+    for at in _blocks(groups):
+        own = at[:, None] == shared
+        x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
+        found = [_growth(k[half], x[half], weights[half]) for half in halves]
+        slopes = shrunk(*(np.where(own, 0.0, growth) for growth, _ in found))
+        for half, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
+            part = (x[half] * g[half] - 1) @ beta - k[half] * (g[half] @ (beta * c))
+            total[half] += part / 2
+    result = derivatives.copy()
+    before = derivatives[:, shared] * scale[shared]
+    after = before + total
+    better = _left(k, after, weights) < _left(k, before, weights)
+    result[:, shared[better]] = (after / scale[shared])[:, better]
+    return result
+
+
+def shared_coordinates(groups: tuple[Group, ...]) -> np.ndarray:
+    """Return the coordinates of shared parameters."""
+    found, start = [], 0
+    for size, directions in groups:
+        if size == directions:
+            found.extend(range(start, start + size))
+        start += size
+    return np.array(found, int)
+
+
+def shrunk(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both estimates of the same slopes, (effects, k), with less of their noise.
+
+    Deviations from the effects' mean are multiplied by the share of their mean square that both
+    estimates have in common, as the noise of one is independent of that of the other.
+    """
+    centres = one.mean(0), other.mean(0)
+    apart = one - centres[0], other - centres[1]
+    common = np.maximum(np.sum(apart[0] * apart[1], axis=0), 0.0)
+    result = []
+    for centre, away in zip(centres, apart, strict=True):
+        square = np.sum(away**2, axis=0)
+        share = np.minimum(common / np.where(square > 0, square, np.inf), 1.0)
+        result.append(centre + share * away)
+    return result[0], result[1]
+
+
+def _blocks(groups: tuple[Group, ...]) -> Iterator[np.ndarray]:
+    """Yield coordinates of one array at a time, and of long ones only so many."""
+    start = 0
+    for size, _ in groups:
+        for low in range(start, start + size, COLUMNS):
+            yield np.arange(low, min(low + COLUMNS, start + size))
+        start += size
+
+
+def _growth(k: np.ndarray, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the slopes of log Var(x_j | k) and of E(x_j | k), (effects, k), about k = 0."""
+    w = weights / weights.sum()
+    centre, shift = w @ k, w @ x
+    k, x = k - centre, x - shift
+    weighted = w[:, None] * k
+    square = np.sum(weighted * k, axis=0)
+    c = (x.T @ weighted) / square
+    left = w @ x**2
+    variance = np.maximum(left[:, None] - c**2 * square, np.finfo(np.float64).tiny)
+    # E[k (x - c k)^2] = E[k x^2] - 2 c E[k^2 x] + c^2 E[k^3]
+    moved = (x**2).T @ weighted - 2 * c * (x.T @ (weighted * k)) + c**2 * np.sum(weighted * k**2, 0)
+    return moved / (square * variance), c
+
+
+def _left(k: np.ndarray, s: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return what a regression on k leaves of s, as a share of its square slope, column by column.
+
+    Adding effects' parts may change the slope.
+    """
+    k, s = k - weights @ k, s - weights @ s
+    square, along = weights @ k**2, weights @ (k * s)
+    rest = weights @ s**2 - along**2 / square
+    return np.where(along > 0, rest / np.where(along > 0, along, 1.0) ** 2, np.inf)
