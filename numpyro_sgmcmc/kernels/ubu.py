@@ -89,8 +89,7 @@ class UBU(AbstractKernel):
             None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
         recentre: whether a warm-up that chooses everything may move effects of hierarchies in
             coordinates between the centred and the non-centred form. Draws are those of the model's
-            own sites either way. If it moves effects of a model of up to 300 parameters, it makes
-            no noise correction unless `noise_correction` asks for one.
+            own sites either way.
 
     Raises:
         TypeError: if an argument has the wrong type.

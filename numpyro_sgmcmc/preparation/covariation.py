@@ -18,6 +18,7 @@ Many effects whose temperatures differ a little add up, while the mean of k does
 order.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -39,14 +40,15 @@ def covariation_at(
     gradient: AbstractGradient,
     state: Any,
     linear: AbstractLinearMap,
+    muffled: Callable[[jax.Array], jax.Array],
     pair: tuple[jax.Array, jax.Array],
     key: jax.Array,
     rows: Minibatch,
 ) -> jax.Array:
-    """Return the average of n' (H(z) - H(z')) n over draws n of the noise at z, in coordinates of S.
+    """Return the average of n' (H(z) - H(z')) n over draws n of the noise at z.
 
-    Its expectation over independent z and z' is the covariation tr E[(V - E V) (H - E H)]. In the sum
-    over both orders of a pair, what their V have in common cancels but for the chance of the draws.
+    With independent z and z' its expectation is the covariation tr E[(V - E V) (H - E H)]. In the
+    sum over both orders of a pair, what their V have in common cancels but for the draws' chance.
     A draw n is the difference of two minibatch gradients by sqrt(2).
 
     Args:
@@ -54,6 +56,7 @@ def covariation_at(
         gradient: the estimator whose noise it is.
         state: of the estimator.
         linear: the preconditioner S.
+        muffled: reduces S' g in directions whose noise is to count for less than it is.
         pair: z and z'.
         key: of the two minibatches.
         rows: those of the Hessian.
@@ -64,7 +67,7 @@ def covariation_at(
             gradient.estimate(view.potential, pair[0], view.draw(k), state)[0].gradient
             for k in random.split(key)
         )
-        move = linear.apply(linear.transpose((one - other) / 2**0.5))
+        move = linear.apply(muffled(linear.transpose((one - other) / 2**0.5)))
         here, there = (move @ view.hessian_product_over(z, move, rows) for z in pair)
         return here - there
 

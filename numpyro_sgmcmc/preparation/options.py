@@ -78,10 +78,6 @@ class Options:
         """Return the options with this gradient estimator, if the user gave none."""
         return self if self.gradient is not None else replace(self, gradient=gradient)
 
-    def without_correction(self) -> "Options":
-        """Return the options without a noise correction, if the user asked for none."""
-        return self if self.noise_correction is not None else replace(self, noise_correction=False)
-
 
 def candidate_gradients(options: Options, structure: Structure) -> tuple[AbstractGradient, ...]:
     """Return the gradient estimators to choose from, the preferred one first.

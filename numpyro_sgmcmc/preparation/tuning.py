@@ -103,9 +103,11 @@ def choose_numbers(
     if kind is not None and isinstance(limits.share, Tracer):
         most = jnp.asarray(EVEN_SHARE)  # How even the noise is cannot be known.
     elif kind is not None:
-        inputs = gradient, preconditioner, anchor, points, noise.correction
+        can_slow = _can_slow(options, preconditioner, limits.share)
+        loudest = noise.typical if can_slow else noise.largest
+        inputs = gradient, preconditioner, anchor, points, noise.correction, loudest
         share = correctable_share(target, key_uneven, *inputs)
-        if not _can_slow(options, preconditioner, limits.share):
+        if not can_slow:
             share = jnp.minimum(share, share_of_all(noise))
         most = jnp.maximum(quiet, share)
     softest = curvature.mean if smallest_curvature is None else smallest_curvature

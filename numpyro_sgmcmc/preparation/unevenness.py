@@ -15,8 +15,8 @@ On a Gaussian with V(z) = V (1 + a (z^2 - 1)) the exact equations for the moment
 variance 1 and the fourth moment 3 (1 - s a) / (1 - 3 s a): tails become heavy where s a is not
 small.
 
-Many effects that share a scale add up, also where each is Gaussian (`covariation.py`): the variance of
-the scale changes by s C / 3.
+Many effects that share a scale add up, also where each is Gaussian: the variance of the scale
+changes by s C / 3 (`covariation.py`).
 """
 
 from typing import Any
@@ -55,21 +55,31 @@ def correctable_share(
     anchor: Anchor | None,
     points: jax.Array,
     correction: AbstractCorrection,
+    loudest: jax.Array,
 ) -> jax.Array:
     """Return the largest share of heating, in the noisiest direction, that may be taken out.
 
     The measured average V has a relative error as well, which the share multiplies.
+
+    Args:
+        target: the model bound to its data.
+        key: of minibatches and rows.
+        gradient: the estimator.
+        preconditioner: S.
+        anchor: of the estimator, None if it needs none.
+        points: positions typical of the posterior, (points, d).
+        correction: V.
+        loudest: variance whose direction has that share. Directions with more are slowed down until
+            they have no more.
     """
     directions = correction.noisiest(NOISY_DIRECTIONS)
 
     def measure(view: View, *inputs: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         return _by_point(view, gradient, *inputs)
 
-    inputs = anchor, preconditioner, points, directions, key
-    found = target.run(
-        measure, *inputs, name=("unevenness", identity_of(gradient)), optimise=False
-    )
-    return _share(*found)
+    inputs = anchor, preconditioner, points, directions, correction, loudest, key
+    found = target.run(measure, *inputs, name=("unevenness", identity_of(gradient)), optimise=False)
+    return _share(*found, loudest)
 
 
 def _by_point(
@@ -79,6 +89,8 @@ def _by_point(
     linear: AbstractLinearMap,
     points: jax.Array,
     directions: jax.Array,
+    correction: AbstractCorrection,
+    loudest: jax.Array,
     key: jax.Array,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     """Return variances of the noise, curvatures, and how noise and curvature vary together.
@@ -90,6 +102,12 @@ def _by_point(
     moves = jax.vmap(linear.apply)(directions)
     state = gradient.init(view, points[-1], anchor)
     rows = view.many_rows(key_rows)
+
+    def muffled(noise: jax.Array) -> jax.Array:
+        def excess(variance: jax.Array) -> jax.Array:
+            return jnp.where(variance > loudest, 1 - loudest / variance, 0.0)
+
+        return correction.reduce(noise, excess)
 
     def one(inputs: Any) -> tuple[jax.Array, jax.Array, jax.Array]:
         position, partner, key, key_pair = inputs
@@ -103,7 +121,7 @@ def _by_point(
             lambda move: move @ view.hessian_product_over(position, move, rows), moves
         )
         pair = position, partner
-        together = covariation_at(view, gradient, state, linear, pair, key_pair, rows)
+        together = covariation_at(view, gradient, state, linear, muffled, pair, key_pair, rows)
         return jnp.var(draws.reshape(2, -1, len(moves)), axis=1, ddof=1), bends, together
 
     keys = [random.split(each, len(points)) for each in (key_noise, key_pairs)]
@@ -111,13 +129,15 @@ def _by_point(
 
 
 @jax.jit
-def _share(variances: jax.Array, curvatures: jax.Array, together: jax.Array) -> jax.Array:
+def _share(
+    variances: jax.Array, curvatures: jax.Array, together: jax.Array, loudest: jax.Array
+) -> jax.Array:
     """Return the largest share, from what `_by_point` returns.
 
     The two variances at a position differ from each other by chance alone, however heavy the tails
     of the noise are, so that their covariance over positions is the variance of V(z).
     """
-    count = len(variances)
+    count, tiny = len(variances), jnp.finfo(variances.dtype).tiny
     means = jnp.mean(variances, axis=0)
     mean = jnp.mean(means, axis=0)
     away = (variances - means) / jnp.where(mean > 0, mean, 1.0)
@@ -130,9 +150,8 @@ def _share(variances: jax.Array, curvatures: jax.Array, together: jax.Array) -> 
     part = mean / jnp.max(mean)  # a direction's share of that of the noisiest
     worst = jnp.max(part * jnp.maximum(moved, unknown))
     change, error = covariation(together)
-    shared = (jnp.abs(change) + error) / (CHANGE_OF_VARIANCE * jnp.max(mean))
+    shared = (jnp.abs(change) + error) / (CHANGE_OF_VARIANCE * jnp.maximum(loudest, tiny))
     worst = jnp.maximum(worst, shared)
-    tiny = jnp.finfo(worst.dtype).tiny
     even = UNEVENNESS / jnp.maximum(jnp.max(part * uneven), tiny)
     most = jnp.clip(even, EVEN_SHARE, CORRECTED_SHARE)
     return jnp.minimum(most, TOLERANCE / 2 / jnp.maximum(worst, tiny))

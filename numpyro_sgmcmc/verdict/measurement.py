@@ -258,8 +258,9 @@ def _derivatives(
         return found
     dimension = len(sample.further)
     some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
-    groups = groups_of(run.target.structure)
-    return with_widths(groups, some, sample.gradients, found, scale, weights)
+    covariance = None if field.root is None else field.root @ field.root.T
+    given = some, sample.gradients, found, scale, weights, covariance
+    return with_widths(groups_of(run.target.structure), *given)
 
 
 def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:

@@ -214,8 +214,9 @@ def _mean(evidence: Evidence) -> str:
     return (
         f"the mean of {worst.site} is measured {worst.error:+.2f} standard deviations off (Monte"
         f" Carlo error {worst.standard_error:.2f}), by Stein's identity: the chains have not"
-        " arrived, or the step size is too large. Use a longer warm-up, init_params nearer to the"
-        " posterior, or a smaller step size."
+        " arrived, or the step size or gradient noise is too large, as small errors of many effects"
+        " move a scale that they share. Use a longer warm-up, init_params nearer to the posterior,"
+        f" or {_smaller(evidence, evidence.step_size / 3)}."
     )
 
 

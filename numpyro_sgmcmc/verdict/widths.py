@@ -1,8 +1,8 @@
 """Fields along which effects become wider with the parameter that they share.
 
 Where the widths of effects x_j depend on a shared parameter k, the derivative of U / T along a
-constant field for k holds the sum of their squares. In the stationary law of a kernel its average is
-0 whatever temperature the effects have, and so Stein's identity along that field does not see that
+constant field for k holds the sum of their squares. In the stationary law of a kernel its average
+is 0, whatever temperature the effects have. Stein's identity along that field does not see that
 effects which are too wide have moved k. Along
 
     w = w_k + sum_j (beta_j / 2) (x_j - c_j k) e_j,    beta_j = d log Var(x_j | k) / dk,
@@ -14,7 +14,13 @@ the divergence,
 
 is then nearly that of k's own marginal density, and E s = 0 and E[k s] = 1 hold for the posterior
 with any beta. By the information in the widths, sum_j beta_j^2 / 2 <= 1 in units of k's standard
-deviation, the temperatures of all effects together make s no noisier than k is.
+deviation, so that the squares of all effects together make s no noisier than k is.
+
+In few dimensions the effects are y = R^(-1/2) x, with R the correlations of all coordinates, which
+takes apart effects that depend on each other. Then k = sum_j a_j y_j, and the directions are
+e_j - a_j w_k in place of e_j, along which k does not change: s has the terms
+
+    (beta_j / 2) ((y_j - c_j k) (dU / dy_j / T - a_j w_k . grad U / T) - (1 - a_j c_j)).
 """
 
 from collections.abc import Iterator
@@ -22,6 +28,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from numpyro_sgmcmc.subspace import Group
+from numpyro_sgmcmc.verdict.regression import SMALLEST
 
 COLUMNS = 512
 """Effects that are looked at at once: their squares at all draws are a copy."""
@@ -34,6 +41,7 @@ def with_widths(
     derivatives: np.ndarray,
     scale: np.ndarray,
     weights: np.ndarray,
+    covariance: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the derivatives, (n, m), those of shared parameters along fields with widths.
 
@@ -48,6 +56,7 @@ def with_widths(
         derivatives: along constant fields, (n, m), coordinates first.
         scale: standard deviations of coordinates, (d,).
         weights: of the draws, (n,), with sum 1.
+        covariance: of the draws, (d, d), to take effects apart; None in high dimension.
     """
     shared = shared_coordinates(groups)
     if not len(shared) or draws.shape[1] < 2:
@@ -57,21 +66,33 @@ def with_widths(
     if min(half.sum() for half in halves) < 2:
         return derivatives
     k = draws[:, shared] / scale[shared]
-    total = np.zeros((len(draws), len(shared)))
-    for at in _blocks(groups):
-        own = at[:, None] == shared
-        x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
-        found = [_growth(k[half], x[half], weights[half]) for half in halves]
-        slopes = shrunk(*(np.where(own, 0.0, growth) for growth, _ in found))
-        for half, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
-            part = (x[half] * g[half] - 1) @ beta - k[half] * (g[half] @ (beta * c))
-            total[half] += part / 2
-    result = derivatives.copy()
     before = derivatives[:, shared] * scale[shared]
+    root = None if covariance is None else _root(covariance / np.outer(scale, scale))
+    total = np.zeros_like(k)
+    for at in _blocks(groups):
+        x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
+        a = (at[:, None] == shared).astype(float)
+        if root is not None:
+            x, g = (draws / scale) @ np.linalg.inv(root)[:, at], (gradients * scale) @ root[:, at]
+            a = root[np.ix_(at, shared)]
+        found = [_growth(k[half], x[half], weights[half]) for half in halves]
+        slopes = shrunk(*(growth for growth, _ in found))
+        for half, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
+            own, along = k[half], before[half]
+            part = (x[half] * g[half]) @ beta - own * (g[half] @ (beta * c))
+            part -= along * (x[half] @ (beta * a) - own * np.sum(beta * c * a, axis=0))
+            total[half] += (part - np.sum(beta * (1 - a * c), axis=0)) / 2
+    result = derivatives.copy()
     after = before + total
     better = _left(k, after, weights) < _left(k, before, weights)
     result[:, shared[better]] = (after / scale[shared])[:, better]
     return result
+
+
+def _root(matrix: np.ndarray) -> np.ndarray:
+    """Return the symmetric square root, from which each coordinate differs least."""
+    values, axes = np.linalg.eigh(matrix)
+    return (axes * np.sqrt(np.maximum(values, SMALLEST * values[-1]))) @ axes.T
 
 
 def shared_coordinates(groups: tuple[Group, ...]) -> np.ndarray:
@@ -119,10 +140,12 @@ def _growth(k: np.ndarray, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
     square = np.sum(weighted * k, axis=0)
     c = (x.T @ weighted) / square
     left = w @ x**2
-    variance = np.maximum(left[:, None] - c**2 * square, np.finfo(np.float64).tiny)
+    variance = left[:, None] - c**2 * square
     # E[k (x - c k)^2] = E[k x^2] - 2 c E[k^2 x] + c^2 E[k^3]
     moved = (x**2).T @ weighted - 2 * c * (x.T @ (weighted * k)) + c**2 * np.sum(weighted * k**2, 0)
-    return moved / (square * variance), c
+    # Nothing is left of k itself.
+    exists = variance > 1e-6 * left[:, None]
+    return np.where(exists, moved / (square * np.where(exists, variance, 1.0)), 0.0), c
 
 
 def _left(k: np.ndarray, s: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     UNEVEN_DRAWS,
     UNEVENNESS,
 )
-from numpyro_sgmcmc.preparation.unevenness import _share
+from numpyro_sgmcmc.preparation.unevenness import _share as _share_of
 from numpyro_sgmcmc.subspace import Group, Subspace
 
 POINTS = 128
@@ -37,6 +37,11 @@ def _variances(rng, relative, noise=_normal):
     true = 1 + relative * np.resize([1.0, -1.0], POINTS) * np.sqrt((POINTS - 1) / POINTS)
     sampled = noise(rng, (POINTS, 2, UNEVEN_DRAWS // 2)).var(axis=2, ddof=1)
     return jnp.asarray(true[:, None] * sampled)[:, :, None]
+
+
+def _share(variances, curvatures, together=0.0):
+    """Return the share if noise and curvature vary together by so much."""
+    return _share_of(variances, curvatures, jnp.full(POINTS, together), jnp.ones(()))
 
 
 def _curvatures(relative):
@@ -104,6 +109,13 @@ def test_the_error_of_the_average_limits_the_share():
     values[0] = POINTS
     found = float(_share(jnp.asarray(values), _curvatures(0.0)))
     assert found == pytest.approx(TOLERANCE / 2, rel=1e-3)
+
+
+@pytest.mark.parametrize("together", [-0.5, 0.5])
+def test_noise_that_varies_with_curvatures_may_be_corrected_as_far_as_a_variance_allows(together):
+    """A share s changes the variance of a scale by s x 0.5 / 3."""
+    found = float(_share(_variances(np.random.default_rng(0), 0.0), _curvatures(0.0), together))
+    assert found == pytest.approx(TOLERANCE / 2 / (0.5 / 3))
 
 
 def test_a_density_without_curvature_has_no_such_bound():
