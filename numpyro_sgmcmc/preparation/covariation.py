@@ -62,13 +62,15 @@ def covariation_at(
         rows: those of the Hessian.
     """
 
+    def estimate(key: jax.Array) -> jax.Array:
+        return gradient.estimate(view.potential, pair[0], view.draw(key), state)[0].gradient
+
     def draw(key: jax.Array) -> jax.Array:
-        one, other = (
-            gradient.estimate(view.potential, pair[0], view.draw(k), state)[0].gradient
-            for k in random.split(key)
-        )
+        one, other = jax.lax.map(estimate, random.split(key))
         move = linear.apply(muffled(linear.transpose((one - other) / 2**0.5)))
-        here, there = (move @ view.hessian_product_over(z, move, rows) for z in pair)
+        here, there = jax.lax.map(
+            lambda z: move @ view.hessian_product_over(z, move, rows), jnp.stack(pair)
+        )
         return here - there
 
     return jnp.mean(jax.lax.map(draw, random.split(key, COVARIATION_DRAWS)))

@@ -284,8 +284,10 @@ UNEVEN_DRAWS = 16
 as many as its average is measured from."""
 
 COVARIATION_DRAWS = 2
-"""Draws of the noise at each position from which it is found how noise and curvature vary together:
-two Hessian products each, as many as curvatures along the noisiest directions take."""
+COVARIATION_ROWS = 1_024
+"""Draws of the noise at each position from which it is found how noise and curvature vary together,
+and rows of each draw's two Hessian products: half of what curvatures along the noisiest directions
+take. All positions share the rows, whose noise mostly cancels in differences of curvatures."""
 
 NOISE_BATCH = 16
 """Minibatch gradients that are computed at once."""

@@ -38,6 +38,7 @@ from numpyro_sgmcmc.preparation.covariation import (
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
+    COVARIATION_ROWS,
     EVEN_SHARE,
     NOISE_BATCH,
     NOISY_DIRECTIONS,
@@ -98,10 +99,10 @@ def _by_point(
     These are (points, 2, directions), (points, directions) and (points,). The two variances are of
     different minibatches.
     """
-    key_rows, key_noise, key_pairs = random.split(key, 3)
+    key_rows, key_noise, key_pairs, key_few = random.split(key, 4)
     moves = jax.vmap(linear.apply)(directions)
     state = gradient.init(view, points[-1], anchor)
-    rows = view.many_rows(key_rows)
+    rows, few = view.many_rows(key_rows), view.many_rows(key_few, COVARIATION_ROWS)
 
     def muffled(noise: jax.Array) -> jax.Array:
         def excess(variance: jax.Array) -> jax.Array:
@@ -121,7 +122,7 @@ def _by_point(
             lambda move: move @ view.hessian_product_over(position, move, rows), moves
         )
         pair = position, partner
-        together = covariation_at(view, gradient, state, linear, muffled, pair, key_pair, rows)
+        together = covariation_at(view, gradient, state, linear, muffled, pair, key_pair, few)
         return jnp.var(draws.reshape(2, -1, len(moves)), axis=1, ddof=1), bends, together
 
     keys = [random.split(each, len(points)) for each in (key_noise, key_pairs)]

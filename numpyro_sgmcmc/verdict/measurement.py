@@ -21,7 +21,7 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,
 )
-from numpyro_sgmcmc.verdict.widths import with_widths
+from numpyro_sgmcmc.verdict.widths import shared_coordinates, with_widths
 from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
 
@@ -259,8 +259,10 @@ def _derivatives(
     dimension = len(sample.further)
     some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
     covariance = None if field.root is None else field.root @ field.root.T
+    groups = groups_of(run.target.structure)
     given = some, sample.gradients, found, scale, weights, covariance
-    return with_widths(groups_of(run.target.structure), *given)
+    found[:, shared_coordinates(groups)] = with_widths(groups, *given)
+    return found
 
 
 def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.ndarray) -> Fields:

@@ -43,7 +43,7 @@ def with_widths(
     weights: np.ndarray,
     covariance: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the derivatives, (n, m), those of shared parameters along fields with widths.
+    """Return the derivatives for the shared parameters along fields with widths, (n, k).
 
     A derivative is replaced where what is left of it by a regression on the parameter is less. The
     fields at the first half of the draws come from the second and the other way round, so that they
@@ -59,34 +59,47 @@ def with_widths(
         covariance: of the draws, (d, d), to take effects apart; None in high dimension.
     """
     shared = shared_coordinates(groups)
-    if not len(shared) or draws.shape[1] < 2:
-        return derivatives
-    first = np.cumsum(weights) <= 0.5
-    halves = [first, ~first]
-    if min(half.sum() for half in halves) < 2:
-        return derivatives
-    k = draws[:, shared] / scale[shared]
     before = derivatives[:, shared] * scale[shared]
-    root = None if covariance is None else _root(covariance / np.outer(scale, scale))
+    half = int(np.searchsorted(np.cumsum(weights), 0.5))
+    if not len(shared) or min(half, len(draws) - half) < 2:
+        return derivatives[:, shared]
+    halves = slice(0, half), slice(half, None)
+    k = draws[:, shared] / scale[shared]
+    apart = None
+    if covariance is not None:
+        root = _root(covariance / np.outer(scale, scale))
+        apart = (draws / scale) @ np.linalg.inv(root), (gradients * scale) @ root, root
     total = np.zeros_like(k)
     for at in _blocks(groups):
-        x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
-        a = (at[:, None] == shared).astype(float)
-        if root is not None:
-            x, g = (draws / scale) @ np.linalg.inv(root)[:, at], (gradients * scale) @ root[:, at]
-            a = root[np.ix_(at, shared)]
-        found = [_growth(k[half], x[half], weights[half]) for half in halves]
+        if apart is None:
+            x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
+            a = (np.arange(at.start, at.stop)[:, None] == shared).astype(float)
+        else:
+            x, g, a = apart[0][:, at], apart[1][:, at], apart[2][at][:, shared]
+        found = [_growth(k[part], x[part], weights[part]) for part in halves]
         slopes = shrunk(*(growth for growth, _ in found))
-        for half, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
-            own, along = k[half], before[half]
-            part = (x[half] * g[half]) @ beta - own * (g[half] @ (beta * c))
-            part -= along * (x[half] @ (beta * a) - own * np.sum(beta * c * a, axis=0))
-            total[half] += (part - np.sum(beta * (1 - a * c), axis=0)) / 2
-    result = derivatives.copy()
+        for part, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
+            inputs = k[part], before[part], x[part], g[part]
+            total[part] += _stretched(*inputs, beta, c, a)
     after = before + total
     better = _left(k, after, weights) < _left(k, before, weights)
-    result[:, shared[better]] = (after / scale[shared])[:, better]
-    return result
+    return np.where(better, after, before) / scale[shared]
+
+
+def _stretched(
+    k: np.ndarray,
+    along: np.ndarray,
+    x: np.ndarray,
+    g: np.ndarray,
+    beta: np.ndarray,
+    c: np.ndarray,
+    a: np.ndarray,
+) -> np.ndarray:
+    """Return what stretching effects adds to the derivatives `along` constant fields, (n, k)."""
+    found = (x * g) @ beta - k * (g @ (beta * c)) - np.sum(beta * (1 - a * c), axis=0)
+    if np.any(a):
+        found -= along * (x @ (beta * a) - k * np.sum(beta * c * a, axis=0))
+    return found / 2
 
 
 def _root(matrix: np.ndarray) -> np.ndarray:
@@ -122,12 +135,12 @@ def shrunk(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return result[0], result[1]
 
 
-def _blocks(groups: tuple[Group, ...]) -> Iterator[np.ndarray]:
+def _blocks(groups: tuple[Group, ...]) -> Iterator[slice]:
     """Yield coordinates of one array at a time, and of long ones only so many."""
     start = 0
     for size, _ in groups:
         for low in range(start, start + size, COLUMNS):
-            yield np.arange(low, min(low + COLUMNS, start + size))
+            yield slice(low, min(low + COLUMNS, start + size))
         start += size
 
 
