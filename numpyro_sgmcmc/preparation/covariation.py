@@ -49,7 +49,7 @@ def covariation_at(
 
     With independent z and z' its expectation is the covariation tr E[(V - E V) (H - E H)]. In the
     sum over both orders of a pair, what their V have in common cancels but for the draws' chance.
-    A draw n is the difference of two minibatch gradients by sqrt(2).
+    A draw n is the difference of two minibatch gradients, divided by sqrt(2).
 
     Args:
         view: of the model.

@@ -152,7 +152,7 @@ def _share(
     worst = jnp.max(part * jnp.maximum(moved, unknown))
     change, error = covariation(together)
     shared = (jnp.abs(change) + error) / (CHANGE_OF_VARIANCE * jnp.maximum(loudest, tiny))
-    worst = jnp.maximum(worst, shared)
+    worst = jnp.maximum(worst, jnp.where(jnp.isfinite(shared), shared, jnp.inf))
     even = UNEVENNESS / jnp.maximum(jnp.max(part * uneven), tiny)
     most = jnp.clip(even, EVEN_SHARE, CORRECTED_SHARE)
     return jnp.minimum(most, TOLERANCE / 2 / jnp.maximum(worst, tiny))

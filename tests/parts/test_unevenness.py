@@ -118,6 +118,11 @@ def test_noise_that_varies_with_curvatures_may_be_corrected_as_far_as_a_variance
     assert found == pytest.approx(TOLERANCE / 2 / (0.5 / 3))
 
 
+def test_noise_or_curvature_that_is_not_finite_is_not_corrected():
+    rng = np.random.default_rng(0)
+    assert float(_share(_variances(rng, 0.0), _curvatures(0.0), np.nan)) == 0.0
+
+
 def test_a_density_without_curvature_has_no_such_bound():
     assert float(_share(_variances(np.random.default_rng(0), 0.8), _curvatures(0.0) * 0)) == 0.0
 
