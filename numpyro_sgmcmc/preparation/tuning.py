@@ -104,7 +104,7 @@ def choose_numbers(
         most = jnp.asarray(EVEN_SHARE)  # How even the noise is cannot be known.
     elif kind is not None:
         can_slow = _can_slow(options, preconditioner, limits.share)
-        loudest = noise.typical if can_slow else noise.largest
+        loudest = _loudest(noise, limits.share, quiet) if can_slow else noise.largest
         inputs = gradient, preconditioner, anchor, points, noise.correction, loudest
         share = correctable_share(target, key_uneven, *inputs)
         if not can_slow:
@@ -171,6 +171,17 @@ def _can_slow(options: Options, linear: AbstractLinearMap, share: jax.Array) -> 
     if options.preconditioner is not None or isinstance(share, Tracer):
         return False
     return isinstance(linear, Dense | Coupled) and float(share) > 0
+
+
+def _loudest(noise: Noise, share: jax.Array, quiet: jax.Array) -> jax.Array:
+    """Return a variance of noise down to which no direction will be slowed down.
+
+    `choose` lets a direction of typical noise have the whole share. Where most directions have no
+    noise at all, the step size is that of the curvature, with `share` in the loudest direction, and
+    no direction is slowed down to less than `quiet`.
+    """
+    floor = noise.largest * jnp.minimum(quiet / jnp.maximum(share, TINY), 1.0)
+    return jnp.where(noise.typical > 0, noise.typical, floor)
 
 
 def _knows_rows(

@@ -21,7 +21,7 @@ from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     EXPLAINED,
 )
-from numpyro_sgmcmc.verdict.widths import shared_coordinates, with_widths
+from numpyro_sgmcmc.verdict.widths import Dense, shared_coordinates, with_widths
 from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
 
@@ -258,9 +258,12 @@ def _derivatives(
         return found
     dimension = len(sample.further)
     some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
-    covariance = None if field.root is None else field.root @ field.root.T
+    dense = None
+    if field.covariance is not None and field.root is not None:
+        fields = field.covariance / np.diag(field.covariance)
+        dense = Dense(field.root @ field.root.T, fields)
     groups = groups_of(run.target.structure)
-    given = some, sample.gradients, found, scale, weights, covariance
+    given = some, sample.gradients, found, scale, weights, dense
     found[:, shared_coordinates(groups)] = with_widths(groups, *given)
     return found
 

@@ -211,12 +211,14 @@ def _from_ages(evidence: Evidence) -> str:
 
 def _mean(evidence: Evidence) -> str:
     worst = evidence.mean[0]
+    untuned = ["step_size=None"] if evidence.can_be_tuned else []
+    longer = ["a longer warm-up", "init_params nearer to the posterior"]
+    remedies = [*longer, f"step_size={evidence.step_size / 3:.2g}", *untuned]
     return (
         f"the mean of {worst.site} is measured {worst.error:+.2f} standard deviations off (Monte"
-        f" Carlo error {worst.standard_error:.2f}), by Stein's identity: the chains have not"
-        " arrived, or the step size or gradient noise is too large, as small errors of many effects"
-        " move a scale that they share. Use a longer warm-up, init_params nearer to the posterior,"
-        f" or {_smaller(evidence, evidence.step_size / 3)}."
+        f" Carlo error {worst.standard_error:.2f}), by Stein's identity. Either the chains have not"
+        " arrived, or the step size or the gradient noise is too large: small errors of many"
+        f" effects add up in a scale that they share. Use {_either(remedies)}."
     )
 
 

@@ -18,12 +18,17 @@ deviation, so that the squares of all effects together make s no noisier than k 
 
 In few dimensions the effects are y = R^(-1/2) x, with R the correlations of all coordinates, which
 takes apart effects that depend on each other. Then k = sum_j a_j y_j, and the directions are
-e_j - a_j w_k in place of e_j, along which k does not change: s has the terms
+e_j - a_j w_k in place of e_j, along which k does not change. With d_j the derivative of y_j along
+w_k, the divergence of (y_j - c_j k) (e_j - a_j w_k) is 1 - a_j c_j - a_j (d_j - c_j), and s has the
+terms
 
-    (beta_j / 2) ((y_j - c_j k) (dU / dy_j / T - a_j w_k . grad U / T) - (1 - a_j c_j)).
+    (beta_j / 2) ((y_j - c_j k) (dU / dy_j / T - a_j w_k . grad U / T) - (1 - a_j d_j)).
+
+The draws' covariance gives R and c_j; w_k, and with it d_j, may belong to another one.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +39,18 @@ COLUMNS = 512
 """Effects that are looked at at once: their squares at all draws are a copy."""
 
 
+class Dense(NamedTuple):
+    """Matrices of few dimensions.
+
+    Attributes:
+        covariance: of the draws, (d, d).
+        fields: the constant fields w_k of all coordinates, as columns, (d, d).
+    """
+
+    covariance: np.ndarray
+    fields: np.ndarray
+
+
 def with_widths(
     groups: tuple[Group, ...],
     draws: np.ndarray,
@@ -41,7 +58,7 @@ def with_widths(
     derivatives: np.ndarray,
     scale: np.ndarray,
     weights: np.ndarray,
-    covariance: np.ndarray | None = None,
+    dense: Dense | None = None,
 ) -> np.ndarray:
     """Return the derivatives for the shared parameters along fields with widths, (n, k).
 
@@ -56,7 +73,7 @@ def with_widths(
         derivatives: along constant fields, (n, m), coordinates first.
         scale: standard deviations of coordinates, (d,).
         weights: of the draws, (n,), with sum 1.
-        covariance: of the draws, (d, d), to take effects apart; None in high dimension.
+        dense: what takes effects apart in few dimensions; None in high dimension.
     """
     shared = shared_coordinates(groups)
     before = derivatives[:, shared] * scale[shared]
@@ -66,21 +83,25 @@ def with_widths(
     halves = slice(0, half), slice(half, None)
     k = draws[:, shared] / scale[shared]
     apart = None
-    if covariance is not None:
-        root = _root(covariance / np.outer(scale, scale))
-        apart = (draws / scale) @ np.linalg.inv(root), (gradients * scale) @ root, root
+    if dense is not None:
+        root = _root(dense.covariance / np.outer(scale, scale))
+        inverse = np.linalg.inv(root)
+        moved = inverse @ (dense.fields[:, shared] * scale[shared] / scale[:, None])
+        apart = (draws / scale) @ inverse, (gradients * scale) @ root, root, moved
     total = np.zeros_like(k)
     for at in _blocks(groups):
         if apart is None:
             x, g = draws[:, at] / scale[at], gradients[:, at] * scale[at]
             a = (np.arange(at.start, at.stop)[:, None] == shared).astype(float)
+            d = a  # Of the effects here a is 0, and k itself is not stretched.
         else:
-            x, g, a = apart[0][:, at], apart[1][:, at], apart[2][at][:, shared]
+            x, g = apart[0][:, at], apart[1][:, at]
+            a, d = apart[2][at][:, shared], apart[3][at]
         found = [_growth(k[part], x[part], weights[part]) for part in halves]
         slopes = shrunk(*(growth for growth, _ in found))
         for part, beta, (_, c) in zip(halves, slopes[::-1], found[::-1], strict=True):
             inputs = k[part], before[part], x[part], g[part]
-            total[part] += _stretched(*inputs, beta, c, a)
+            total[part] += _stretched(*inputs, beta, c, a, d)
     after = before + total
     better = _left(k, after, weights) < _left(k, before, weights)
     return np.where(better, after, before) / scale[shared]
@@ -94,9 +115,10 @@ def _stretched(
     beta: np.ndarray,
     c: np.ndarray,
     a: np.ndarray,
+    d: np.ndarray,
 ) -> np.ndarray:
     """Return what stretching effects adds to the derivatives `along` constant fields, (n, k)."""
-    found = (x * g) @ beta - k * (g @ (beta * c)) - np.sum(beta * (1 - a * c), axis=0)
+    found = (x * g) @ beta - k * (g @ (beta * c)) - np.sum(beta * (1 - a * d), axis=0)
     if np.any(a):
         found -= along * (x @ (beta * a) - k * np.sum(beta * c * a, axis=0))
     return found / 2

@@ -10,6 +10,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGHMCSplit
 from numpyro_sgmcmc.correction import CoupledCorrection, DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     EVEN_SHARE,
@@ -17,6 +18,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     UNEVEN_DRAWS,
     UNEVENNESS,
 )
+from numpyro_sgmcmc.preparation.tuning import _loudest
 from numpyro_sgmcmc.preparation.unevenness import _share as _share_of
 from numpyro_sgmcmc.subspace import Group, Subspace
 
@@ -116,6 +118,14 @@ def test_noise_that_varies_with_curvatures_may_be_corrected_as_far_as_a_variance
     """A share s changes the variance of a scale by s x 0.5 / 3."""
     found = float(_share(_variances(np.random.default_rng(0), 0.0), _curvatures(0.0), together))
     assert found == pytest.approx(TOLERANCE / 2 / (0.5 / 3))
+
+
+@pytest.mark.parametrize(("typical", "expected"), [(2.0, 2.0), (0.0, 1.0)])
+def test_the_share_is_that_of_typical_noise_or_of_the_least_that_slowing_leaves(typical, expected):
+    """Where most directions have no noise, a tenth of the loudest one's 10 is left in."""
+    noise = Noise(jnp.asarray(10.0), None, jnp.zeros(()), jnp.asarray(typical))
+    found = _loudest(noise, jnp.asarray(0.5), jnp.asarray(0.05))
+    assert float(found) == pytest.approx(expected)
 
 
 def test_noise_or_curvature_that_is_not_finite_is_not_corrected():
