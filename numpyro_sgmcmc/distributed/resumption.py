@@ -11,7 +11,7 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc.distributed.calendar import Calendar
 from numpyro_sgmcmc.distributed.folder_draws import DrawsInFolder
 from numpyro_sgmcmc.distributed.job import Asked, Counts, collected_by, first_states
-from numpyro_sgmcmc.driving.compiled import program_of
+from numpyro_sgmcmc.driving.compiled import passed_to, program_of
 from numpyro_sgmcmc.driving.identity import run_identity
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk
 from numpyro_sgmcmc.driving.plan import Plan, plan_of
@@ -77,9 +77,10 @@ def opened(
         states = first_states(kernel, counts, asked)
     else:
         states = restored(mcmc, layout, asked.rng_key, found, model)
-    program = program_of(mcmc, layout, collected, model)
+    passed = passed_to(mcmc, layout, model)
+    program = program_of(mcmc, layout, collected, passed)
     states = program.prepared(states, model)
-    disk = keeper_of(mcmc, of_folder, plan, program, states, model, found)
+    disk = keeper_of(mcmc, of_folder, plan, program, states, passed, found)
     if found is None:
         disk.save(states, 0)
     done = 0 if found is None else found.commit.iterations

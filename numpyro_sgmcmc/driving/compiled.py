@@ -4,37 +4,42 @@ from collections import OrderedDict
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import jax
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.driving.collected import Collected
+from numpyro_sgmcmc.driving.passed import (
+    Passed,
+    all_constant,
+    all_inputs,
+    are_large,
+    arrays_as_inputs,
+)
 from numpyro_sgmcmc.driving.program import Layout, Program
-from numpyro_sgmcmc.model import fingerprint
 
 KEPT = 4
 """Number of programs that are kept for an `MCMC`."""
 
 
-def program_of(
-    mcmc: MCMC, layout: Layout, collected: Collected, model: tuple[tuple, dict]
-) -> Program:
-    """Return the program of a run, the one of an earlier run if nothing differs.
+def passed_to(mcmc: MCMC, layout: Layout, model: tuple[tuple, dict]) -> Passed:
+    """Return the arguments of the model as the program of a run gets them.
 
-    Unless `jit_model_args` is set, the arguments of the model are constants of the program. Another
-    array, or the same one with other content, then needs another program.
+    As in NumPyro's loop they are constants unless `jit_model_args` is set. Large ones are inputs:
+    constants are stored twice.
     """
-    # NumPyro maps chains over closures, so arguments are constants there.
-    is_constant = layout.is_mapped or not mcmc._jit_model_args
-    key: tuple[Any, ...] = (mcmc.sampler, mcmc.postprocess_fn, layout, collected, mcmc.thinning)
-    if is_constant:
-        identities = tuple(map(id, jax.tree.leaves(model)))
-        key = (*key, identities, fingerprint(*model))
+    if layout.is_mapped:  # NumPyro maps chains over closures.
+        return all_constant(model)
+    if mcmc._jit_model_args:
+        return all_inputs(model)
+    return arrays_as_inputs(model) if are_large(model) else all_constant(model)
+
+
+def program_of(mcmc: MCMC, layout: Layout, collected: Collected, passed: Passed) -> Program:
+    """Return the program of a run, the one of an earlier run if nothing differs."""
+    parts = mcmc.sampler, mcmc.postprocess_fn, layout, collected, mcmc.thinning
+    key = *parts, len(passed.inputs), passed.identity
     programs = _PROGRAMS.setdefault(mcmc, OrderedDict())
     if key not in programs:
-        given = model if is_constant else None
-        programs[key] = Program(
-            mcmc.sampler, mcmc.postprocess_fn, layout, collected, mcmc.thinning, given
-        )
+        programs[key] = Program(*parts, passed)
     programs.move_to_end(key)
     while len(programs) > KEPT:
         programs.popitem(last=False)

@@ -70,18 +70,23 @@ def run_identity(
     return found | machine | versions | {"versions.numpyro_sgmcmc": VERSION}
 
 
-def program_identity(function: Any, state: Any) -> str:
-    """Return a checksum of the computation that `function` does with a state.
+def program_identity(function: Any, given: Any) -> str:
+    """Return a checksum of the computation that `function` does with a pytree.
 
     It covers what the named entries do not: helper functions and constants of the model, and the
     code of the kernel.
     """
-    shaped = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), state)
+    shaped = jax.tree.map(_shaped, given)
     closed = jax.make_jaxpr(function)(shaped)
     found = hashlib.sha256(re.sub(r"0x[0-9a-f]+", "", str(closed.jaxpr)).encode())
     for constant in closed.consts:
         found.update(_leaf(constant).encode())
     return found.hexdigest()[:16]
+
+
+def _shaped(leaf: Any) -> Any:
+    is_array = isinstance(leaf, jax.Array | np.ndarray)
+    return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) if is_array else leaf
 
 
 def check_same(

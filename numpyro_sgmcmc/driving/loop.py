@@ -23,7 +23,7 @@ class Work(NamedTuple):
 
     Attributes:
         program: the compiled program.
-        model: arguments of the model, `(args, kwargs)`.
+        inputs: of every call of the program.
         plan: the iterations.
         capacity: most draws of a call.
         keeper: what keeps the draws.
@@ -33,7 +33,7 @@ class Work(NamedTuple):
     """
 
     program: Program
-    model: tuple[tuple, dict]
+    inputs: tuple
     plan: Plan
     capacity: int
     keeper: AbstractKeeper
@@ -94,7 +94,7 @@ def carry_out(work: Work, state: Any, done: int, bar: Bar) -> Stopped:
             step = work.plan.step(done, pace.iterations, most)
             words = step_size_of(state) if bar.is_shown and last is not None else ""
             begin = perf_counter()
-            state, buffers = work.program.advance(state, step.iterations, step.skipped, work.model)
+            state, buffers = work.program.advance(state, step.iterations, step.skipped, work.inputs)
             if last is not None:
                 _taken(work, last, bar, words)
             jax.block_until_ready(buffers)

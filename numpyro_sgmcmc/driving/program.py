@@ -10,6 +10,7 @@ import numpy as np
 
 from numpyro_sgmcmc.driving.collected import Collected, for_each_chain
 from numpyro_sgmcmc.driving.leaves import owned, strong
+from numpyro_sgmcmc.driving.passed import Passed
 
 BUFFER = 4 * 2**20
 """Bytes of the draws that one call of a program returns, all chains together, at least one draw."""
@@ -59,8 +60,7 @@ class Program:
         layout: how chains are computed.
         collected: what is kept of a draw.
         thinning: number of iterations of a draw.
-        model: arguments of the model, `(args, kwargs)`, that are constants of the program; None if
-            they are inputs.
+        passed: arguments of the model, of which the inputs may be others at each call.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class Program:
         layout: Layout,
         collected: Collected,
         thinning: int,
-        model: tuple[tuple, dict] | None,
+        passed: Passed,
     ) -> None:
         self._kernel, self._constrain, self._layout = kernel, constrain, layout
-        self._collected, self._thinning, self._model = collected, thinning, model
-        if model is not None:
-            chunk = partial(self._chunk, model)
-            mapped = partial(jax.pmap, in_axes=(0, None, None))
-            self._call = (mapped if layout.is_mapped else jax.jit)(chunk, donate_argnums=0)
+        self._collected, self._thinning = collected, thinning
+        # What is constant is kept, and no inputs: a program that is kept does not keep data.
+        self._rebuild = passed.rebuild
+        if layout.is_mapped:
+            assert not passed.inputs
+            self._call = jax.pmap(self._chunk, in_axes=(None, 0, None, None), donate_argnums=1)
         else:
-            assert not layout.is_mapped
             self._call = jax.jit(self._chunk, donate_argnums=1)
 
     @property
@@ -116,27 +116,22 @@ class Program:
         NumPyro compiles `init` and its loop together there, and the bits of a sum over the data may
         depend on that. So this program has a loop too, of no iterations.
         """
-        assert self._model is not None
-        model = self._model
 
         def begin(given: Any, iterations: jax.Array, skipped: jax.Array) -> Any:
-            return self._chunk(model, init(given), iterations, skipped)[0]
+            return self._chunk((), init(given), iterations, skipped)[0]
 
         none = np.int32(0)
         return jax.pmap(begin, in_axes=(0, None, None))(given, none, none)
 
-    def advance(
-        self, state: Any, iterations: int, skipped: int, model: tuple[tuple, dict]
-    ) -> tuple[Any, Any]:
+    def advance(self, state: Any, iterations: int, skipped: int, inputs: tuple) -> tuple[Any, Any]:
         """Begin the iterations; return the new state and the buffers with the draws.
 
         The first of the iterations, `skipped` of them, give no draws.
         """
-        given = () if self._model is not None else (model,)
         counts = np.int32(iterations), np.int32(skipped)
         if not self._layout.is_sequential:
-            return self._call(*given, state, *counts)
-        done = [self._call(*given, one, *counts) for one in state]
+            return self._call(inputs, state, *counts)
+        done = [self._call(inputs, one, *counts) for one in state]
         return [new for new, _ in done], [buffers for _, buffers in done]
 
     def draws(self, buffers: Any, count: int) -> dict[str, Any]:
@@ -150,14 +145,12 @@ class Program:
             return jax.tree.map(lambda x: np.asarray(x)[:count].swapaxes(0, 1), buffers)
         return jax.tree.map(lambda x: np.asarray(x)[None, :count], buffers)
 
-    def iteration(self, model: tuple[tuple, dict]) -> Callable[[Any], Any]:
-        """Return an iteration and what is kept of it, as a function of the kernel's state."""
-
-        def one(state: Any) -> Any:
-            moved = self._kernel.sample(state, *model)
-            return moved, self._kept(moved, *model)
-
-        return one
+    def iteration(self, given: tuple[tuple, Any]) -> Any:
+        """Return an iteration and what is kept of it, from inputs and the kernel's state."""
+        inputs, state = given
+        model = self._rebuild(*inputs)
+        moved = self._kernel.sample(state, *model)
+        return moved, self._kept(moved, *model)
 
     def one(self, state: Any) -> Any:
         """Return the state that the kernel gets."""
@@ -172,9 +165,9 @@ class Program:
         return self._collected.of(state, constrain)
 
     def _chunk(
-        self, model: tuple[tuple, dict], state: Any, iterations: jax.Array, skipped: jax.Array
+        self, inputs: tuple, state: Any, iterations: jax.Array, skipped: jax.Array
     ) -> tuple[Any, Any]:
-        args, kwargs = model
+        args, kwargs = self._rebuild(*inputs)
         thinning = self._thinning
         kept = jax.eval_shape(lambda s: self._kept(s, args, kwargs), state)
         all_chains = 1 if self._layout.is_vectorised else self._layout.chains

@@ -13,7 +13,7 @@ from numpyro.infer import MCMC
 from numpyro_sgmcmc.checks import check_instance, check_number
 from numpyro_sgmcmc.driving.bar import Bar
 from numpyro_sgmcmc.driving.collected import collected_of
-from numpyro_sgmcmc.driving.compiled import program_of
+from numpyro_sgmcmc.driving.compiled import passed_to, program_of
 from numpyro_sgmcmc.driving.finish import conclude, leave_to_mcmc, read_back, sentence_of
 from numpyro_sgmcmc.driving.first import first_states
 from numpyro_sgmcmc.driving.identity import run_identity
@@ -103,7 +103,9 @@ def run(
             f'Expected `resume` to be "exact" or "law"; got {resume!r}. Use "law" to continue with'
             " other versions or on another machine."
         )
-    layout, model = layout_of(mcmc), (args, kwargs)
+    layout = layout_of(mcmc)
+    passed = passed_to(mcmc, layout, (args, kwargs))
+    model = passed.whole()
     collected = collected_of(mcmc._sample_field, (*mcmc._default_fields, *extra_fields))
     num_warmup = 0 if mcmc.post_warmup_state is not None else mcmc.num_warmup
     plan = plan_of(num_warmup, mcmc.num_samples, mcmc.thinning, collect_warmup)
@@ -117,7 +119,7 @@ def run(
             asked = Asked(Path(folder), every, resume == "law", identity, kept, began)
             found = look_into(asked, plan, mcmc.num_samples)
         mcmc._args, mcmc._kwargs = args, kwargs
-        program = program_of(mcmc, layout, collected, model)
+        program = program_of(mcmc, layout, collected, passed)
         if found is None:
             state = first_states(mcmc, layout, program, rng_key, init_params, args, kwargs)
         else:
@@ -129,12 +131,12 @@ def run(
         if asked is None:
             keeper = DrawsInMemory(mcmc._sample_field, plan, shapes)
         else:
-            keeper = keeper_of(mcmc, asked, plan, program, state, model, found)
+            keeper = keeper_of(mcmc, asked, plan, program, state, passed, found)
         done = 0 if found is None else found.commit.iterations
         together = is_together(mcmc.sampler)
         capacity = program.capacity(state, model)
         target = min(TARGET, every) if folder is not None else TARGET
-        work = Work(program, model, plan, capacity, keeper, until, together, target)
+        work = Work(program, passed.inputs, plan, capacity, keeper, until, together, target)
         bar = Bar(plan, done, mcmc.progress_bar if progress_bar is None else progress_bar, together)
         try:
             if found is None:

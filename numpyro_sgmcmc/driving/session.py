@@ -12,6 +12,7 @@ from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.driving.first import bind, keys_of, template
 from numpyro_sgmcmc.driving.identity import PROGRAM, check_same, program_identity
 from numpyro_sgmcmc.driving.on_disk import DrawsOnDisk, Fixed
+from numpyro_sgmcmc.driving.passed import Passed
 from numpyro_sgmcmc.driving.plan import Plan
 from numpyro_sgmcmc.driving.program import Layout, Program
 from numpyro_sgmcmc.driving.sampled import History, by_site
@@ -157,7 +158,7 @@ def keeper_of(
     plan: Plan,
     program: Program,
     state: Any,
-    model: tuple[tuple, dict],
+    passed: Passed,
     found: Found | None,
 ) -> DrawsOnDisk:
     """Return what writes the draws, after the program has been compared with the folder's.
@@ -165,11 +166,11 @@ def keeper_of(
     Raises:
         ValueError: if the computation of an iteration is not the one of the folder's run.
     """
-    shapes = program.shapes(state, model)
+    shapes = program.shapes(state, passed.whole())
     kernel, field = mcmc.sampler, mcmc._sample_field
     is_ours = isinstance(kernel, NumPyroKernel)
     identity = asked.identity | {
-        PROGRAM: program_identity(program.iteration(model), program.one(state))
+        PROGRAM: program_identity(program.iteration, (passed.inputs, program.one(state)))
     }
     history = History(asked.kept)
     if found is None:

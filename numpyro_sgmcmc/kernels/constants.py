@@ -1,5 +1,7 @@
 """A warning for large data that would become constants of a compiled program."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +19,7 @@ def warn_about_constants(args: tuple, kwargs: dict) -> None:
 
     NumPyro's loop closes over the model's arguments unless `jit_model_args=True`.
     """
-    leaves = [x for x in jax.tree.leaves((args, kwargs)) if isinstance(x, jax.Array | np.ndarray)]
-    size = sum(leaf.nbytes for leaf in leaves if not isinstance(leaf, Tracer))
+    size = bytes_of_arrays(jax.tree.leaves((args, kwargs)))
     if size < LARGE or not is_traced() or constants_are_inputs():
         return
     warn_user(
@@ -26,8 +27,15 @@ def warn_about_constants(args: tuple, kwargs: dict) -> None:
         " takes seconds and copies the data. Set the environment variable"
         " JAX_USE_SIMPLIFIED_JAXPR_CONSTANTS=1 before JAX is imported: JAX then passes the data as"
         " inputs, and nothing else changes. MCMC(..., jit_model_args=True, progress_bar=False)"
-        " does so too; with a progress bar it copies the data at every step."
+        " does so too; with a progress bar it copies the data at every step. `sg.run(mcmc, key,"
+        " ...)` passes large data as inputs by itself."
     )
+
+
+def bytes_of_arrays(leaves: list[Any]) -> int:
+    """Return the bytes of the arrays among arguments, without those that JAX traces."""
+    arrays = [x for x in leaves if isinstance(x, jax.Array | np.ndarray)]
+    return sum(array.nbytes for array in arrays if not isinstance(array, Tracer))
 
 
 def constants_are_inputs() -> bool:

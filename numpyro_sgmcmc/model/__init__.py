@@ -1,6 +1,11 @@
 """Conversion of a NumPyro model to a stochastic potential on a flat unconstrained position."""
 
-from numpyro_sgmcmc.model.arguments import are_alike, non_finite_arguments, split_arguments
+from numpyro_sgmcmc.model.arguments import (
+    are_alike,
+    as_jax_arrays,
+    non_finite_arguments,
+    split_arguments,
+)
 from numpyro_sgmcmc.model.centring import Centred, centred_sites, movable_sites
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
 from numpyro_sgmcmc.model.fingerprint import (
@@ -19,6 +24,7 @@ __all__ = [
     "Fingerprint",
     "Structure",
     "are_alike",
+    "as_jax_arrays",
     "centred_sites",
     "edited_in_place",
     "fingerprint",

@@ -1,12 +1,15 @@
 """Model arguments, split into arrays that JAX may trace and other Python objects."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
+
+BLOCK = 2**24
+"""Bytes of an array that are looked at together."""
 
 
 def split_arguments(
@@ -52,10 +55,17 @@ def _is_same(leaf: Any, other: Any) -> bool:
 
 
 def as_jax_arrays(args: tuple, kwargs: dict) -> tuple[tuple, dict]:
-    """Return the arguments with NumPy arrays as JAX arrays, which accept a traced index."""
+    """Return the arguments with NumPy arrays as JAX arrays, which accept a traced index.
+
+    Arrays in a file are not read into memory, and arrays that cannot be edited are not copied. This
+    needs the CPU as the device, and a type that JAX has.
+    """
 
     def convert(leaf: Any) -> Any:
-        return jnp.asarray(leaf) if isinstance(leaf, np.ndarray) else leaf
+        if not isinstance(leaf, np.ndarray):
+            return leaf
+        may_be_shared = isinstance(leaf, np.memmap) or not leaf.flags.writeable
+        return jax.device_put(leaf) if may_be_shared else jnp.asarray(leaf)
 
     return jax.tree.map(convert, (args, kwargs))
 
@@ -71,7 +81,17 @@ def _has_non_finite(leaf: Any) -> bool:
         return False
     if not jnp.issubdtype(leaf.dtype, jnp.floating):
         return False
-    return not bool(np.isfinite(np.asarray(leaf)).all())
+    return not all(np.isfinite(block).all() for block in in_blocks(np.asarray(leaf)))
+
+
+def in_blocks(array: np.ndarray, size: int = BLOCK) -> Iterator[np.ndarray]:
+    """Return parts of an array along its first axis, in order, of about so many bytes each."""
+    if array.ndim == 0 or array.nbytes <= size:
+        yield array
+        return
+    rows = max(1, size * len(array) // array.nbytes)
+    for begin in range(0, len(array), rows):
+        yield array[begin : begin + rows]
 
 
 def _name(path: tuple[Any, ...]) -> str:

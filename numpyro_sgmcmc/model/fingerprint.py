@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from numpyro_sgmcmc.model.arguments import in_blocks
+
 GLIMPSED = 32
 """Number of entries of each array that a compiled program compares, at a cost independent of N."""
 
@@ -47,7 +49,7 @@ def fingerprint(args: tuple, kwargs: dict) -> Fingerprint:
         if array is None:
             layout.append(leaf if isinstance(leaf, str | bytes) else (type(leaf), id(leaf)))
             continue
-        layout.append((array.shape, str(array.dtype)))
+        layout.append((array.shape, str(_type_of(array))))
         content = zlib.crc32(_checksum(leaf, array).to_bytes(4, "little"), content)
     return Fingerprint((tree, tuple(layout)), (content, *traced) if traced else content or 1)
 
@@ -84,7 +86,7 @@ def _bits(array: Any, places: np.ndarray) -> Any:
     """Return the bits of the entries at these places of the flattened array, as uint32."""
     entries = array.reshape(-1)[places]
     if not isinstance(array, Tracer):
-        return _words(np.asarray(entries))
+        return _words(np.asarray(entries, _type_of(array)))
     if jnp.issubdtype(entries.dtype, jnp.complexfloating):
         entries = jnp.stack([entries.real, entries.imag], axis=-1)
     if entries.dtype == bool:
@@ -100,17 +102,19 @@ def _words(entries: np.ndarray) -> np.ndarray:
 
 
 def _as_array(leaf: Any) -> np.ndarray | None:
-    """Return an argument as a NumPy array of the type that JAX gives it; None for other objects."""
+    """Return an argument as a NumPy array; None for other objects."""
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         leaf = jax.random.key_data(leaf)
     is_number = isinstance(leaf, bool | int | float | complex)
     if not (is_number or isinstance(leaf, jax.Array | np.ndarray) or hasattr(leaf, "__array__")):
         return None
     array = np.asarray(leaf)
-    if array.dtype.kind not in "biufcV":  # V: bfloat16 and similar types
-        return None
-    wanted = jax.dtypes.canonicalize_dtype(array.dtype)
-    return array if array.dtype == wanted else array.astype(wanted)
+    return array if array.dtype.kind in "biufcV" else None  # V: bfloat16 and similar types
+
+
+def _type_of(array: np.ndarray) -> np.dtype:
+    """Return the type that JAX gives an array."""
+    return jax.dtypes.canonicalize_dtype(array.dtype)
 
 
 _SEEN: dict[int, tuple[weakref.ref, int]] = {}
@@ -129,4 +133,8 @@ def _checksum(leaf: Any, array: np.ndarray) -> int:
 
 
 def _crc(array: np.ndarray) -> int:
-    return zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    found, wanted = 0, _type_of(array)
+    for block in in_blocks(array):
+        entries = np.ascontiguousarray(block, wanted)
+        found = zlib.crc32(entries.reshape(-1).view(np.uint8).data, found)
+    return found
