@@ -84,7 +84,10 @@ class Job(NamedTuple):
 
 
 def model_of(kernel: AbstractKernel, args: tuple, kwargs: dict) -> Model:
-    """Return the model with NumPy arrays, which other processes read without a copy."""
+    """Return the model with NumPy arrays, which other processes read without a copy.
+
+    Arrays in a file stay there.
+    """
     return Model(kernel.model, *jax.tree.map(_as_numpy, (args, kwargs)))
 
 
@@ -183,4 +186,5 @@ def on_host(tree: Any) -> Any:
 
 
 def _as_numpy(leaf: Any) -> Any:
-    return np.asarray(leaf) if isinstance(leaf, jax.Array | np.ndarray) else leaf
+    is_in_memory = isinstance(leaf, jax.Array | np.ndarray) and not isinstance(leaf, np.memmap)
+    return np.asarray(leaf) if is_in_memory else leaf

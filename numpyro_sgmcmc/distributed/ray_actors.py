@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, final
 import jax
 
 from numpyro_sgmcmc.cpu.gate import VARIABLE
-from numpyro_sgmcmc.distributed.gradients import Model
-from numpyro_sgmcmc.distributed.ray_start import RunningRay, bytes_of
+from numpyro_sgmcmc.distributed.ray_start import RunningRay
 from numpyro_sgmcmc.distributed.ray_worker import worker_class
+from numpyro_sgmcmc.distributed.shipment import Shipment
 
 CONFIGURED = ("jax_enable_x64", "jax_default_prng_impl", "jax_threefry_partitionable")
 """Settings of JAX on which gradients depend."""
@@ -20,14 +20,14 @@ class ActorMaker(NamedTuple):
 
     Attributes:
         kind: the class of the actors, for Ray.
-        function: the model, pickled, in the object store.
-        data: its arguments there.
+        model: the model, pickled, in the object store.
+        arrays: of its arguments, there.
         cores: to which actors are bound; none if they may run on other machines.
     """
 
     kind: Any
-    function: Any
-    data: Any
+    model: Any
+    arrays: Any
     cores: tuple[int, ...]
 
     def made(self, worker: int) -> Any:
@@ -36,29 +36,30 @@ class ActorMaker(NamedTuple):
         config: Any = jax.config
         configured = {name: config.values[name] for name in CONFIGURED if name in config.values}
         plain = {VARIABLE: os.environ[VARIABLE]} if VARIABLE in os.environ else {}
-        given = core, plain, configured, self.function, self.data
+        given = core, plain, configured, self.model, self.arrays
         # An event for each message would cost a few percent of it, and fill Ray's table of tasks.
         options = {"num_cpus": 1, "max_restarts": 0, "enable_task_events": False}
         return self.kind.options(**options).remote(*given)
 
 
-def maker_of(running: RunningRay, model: Model) -> ActorMaker:
-    """Return what makes actors with a model, whose arguments go into the object store now.
+def maker_of(running: RunningRay, shipment: Shipment) -> ActorMaker:
+    """Return what makes actors with a model, whose arrays go into the object store now.
 
     Raises:
         RuntimeError: if they have no room there.
     """
     ray = running.ray
     kind = ray.remote(worker_class())
-    function = ray.cloudpickle.dumps(model.function)
+    model = ray.cloudpickle.dumps(shipment.model)
     try:
-        data = ray.put((model.args, model.kwargs))
+        arrays = ray.put(shipment.arrays)
     except ray.exceptions.RayError as error:
         raise RuntimeError(
-            f"Expected room for {bytes_of(model) / 1e6:,.0f} MB of data in Ray's object"
+            f"Expected room for {shipment.nbytes / 1e6:,.0f} MB of data in Ray's object"
             f" store; got: {error}. Start the nodes with a larger"
-            " `ray start --object-store-memory=...`, or pass less data."
+            " `ray start --object-store-memory=...`, pass less data, or pass rows in a file, by"
+            " `numpy.load(path, mmap_mode='r')`."
         ) from error
     is_known = running.folder is not None and hasattr(os, "sched_getaffinity")
     cores = tuple(sorted(os.sched_getaffinity(0))) if is_known else ()
-    return ActorMaker(kind, ray.put(function), data, cores)
+    return ActorMaker(kind, ray.put(model), arrays, cores)

@@ -12,6 +12,7 @@ from numpyro_sgmcmc.distributed.messages import Request, packed, unpacked
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Event, Joined, Lost
 from numpyro_sgmcmc.distributed.ray_actors import maker_of
 from numpyro_sgmcmc.distributed.ray_start import RayOptions, started_ray
+from numpyro_sgmcmc.distributed.shipment import shipment_of
 
 PINGS = 20
 
@@ -29,18 +30,19 @@ class _Call(NamedTuple):
 class RayPool(AbstractPool):
     """Actors of Ray, from `with` to the end of its block.
 
-    The data are put into the object store once, and each node's workers read them there. A worker
+    The data are put into the object store once, and each node's workers read them there. Data in
+    files are opened by each worker. A worker
     uses one thread and the CPU, and is bound to a core where Ray runs on this machine only. A Ray
     that is started here listens on the loopback interface, has no dashboard, and ends with the
     block. An actor that dies, or does not answer in time, is replaced.
 
     Args:
         options: how workers are started.
-        model: the model, with NumPy arrays.
+        model: the model, with NumPy arrays. `shipment` is what workers get of it.
     """
 
     def __init__(self, options: RayOptions, model: Model) -> None:
-        self._options, self._model = options, model
+        self._options, self.shipment = options, shipment_of(model)
         self._actors: dict[int, Any] = {}
         self._calls: dict[Any, _Call] = {}
         self._new: list[Event] = []
@@ -50,7 +52,7 @@ class RayPool(AbstractPool):
         self.workers: dict[int, dict[str, Any]] = {}
 
     def __enter__(self) -> "RayPool":
-        self._running = started_ray(self._options, self._model)
+        self._running = started_ray(self._options, self.shipment.nbytes)
         self._ray = self._running.ray
         try:
             self._start_workers()
@@ -153,7 +155,8 @@ class RayPool(AbstractPool):
         except errors.RayTaskError as error:
             raise RuntimeError(
                 f"Expected gradients from worker {call.worker}; got an error inside it:"
-                f" {error}. Install the packages that the model needs on every machine."
+                f" {error}. Every machine needs the packages of the model, and the files of its"
+                " data if they are in files."
             ) from error
         except errors.RayError:
             return self._replaced(call.worker, "ended")
@@ -213,7 +216,7 @@ class RayPool(AbstractPool):
 
     def _start_workers(self) -> None:
         ray, options = self._ray, self._options
-        self._maker = maker_of(self._running, self._model)
+        self._maker = maker_of(self._running, self.shipment)
         for worker in range(options.workers):
             self._start(worker)
         references = {reference: call.worker for reference, call in self._calls.items()}

@@ -8,10 +8,6 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-import jax
-import numpy as np
-
-from numpyro_sgmcmc.distributed.gradients import Model
 from numpyro_sgmcmc.distributed.ray_folder import RayFolder, remove_stale
 
 SPARE_BYTES = 64 * 2**20
@@ -56,8 +52,8 @@ class RunningRay(NamedTuple):
             self.folder.remove()
 
 
-def started_ray(options: RayOptions, model: Model) -> RunningRay:
-    """Return the Ray that runs in this process, or else start one.
+def started_ray(options: RayOptions, nbytes: int) -> RunningRay:
+    """Return the Ray that runs in this process, or else start one with room for so many bytes.
 
     Raises:
         RuntimeError: if it does not start.
@@ -78,7 +74,7 @@ def started_ray(options: RayOptions, model: Model) -> RunningRay:
             "address": "local",
             "num_cpus": options.workers,
             "include_dashboard": False,
-            "object_store_memory": 2 * bytes_of(model) + SPARE_BYTES * 2,
+            "object_store_memory": 2 * nbytes + SPARE_BYTES * 2,
             "_node_ip_address": "127.0.0.1",
             "_temp_dir": str(folder.path),
         }
@@ -118,9 +114,3 @@ def required_ray() -> Any:
             ' `pip install "numpyro-sgmcmc[distributed]"`.'
         ) from error
     return ray
-
-
-def bytes_of(model: Model) -> int:
-    """Return the bytes of the arrays of a model's arguments."""
-    leaves = jax.tree.leaves((model.args, model.kwargs))
-    return sum(leaf.nbytes for leaf in leaves if isinstance(leaf, np.ndarray))

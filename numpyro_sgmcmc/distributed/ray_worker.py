@@ -17,8 +17,8 @@ def worker_class() -> type:
             core: int | None,
             environment: dict[str, str],
             configured: dict[str, Any],
-            function: bytes,
-            data: tuple[tuple, dict],
+            model: bytes,
+            arrays: list[Any],
         ) -> None:
             import os
             import sys
@@ -33,7 +33,7 @@ def worker_class() -> type:
             jax.config.update("jax_cpu_enable_async_dispatch", False)
             for name, value in configured.items():
                 jax.config.update(name, value)
-            self._function, self._data, self._program = function, data, None
+            self._model, self._arrays, self._program = model, arrays, None
 
         def ready(self) -> dict[str, Any]:
             import os
@@ -41,8 +41,7 @@ def worker_class() -> type:
             import jax
 
             jax.devices()
-            arrays = [x for x in jax.tree.leaves(self._data) if hasattr(x, "flags")]
-            shares = not any(x.flags.owndata or x.flags.writeable for x in arrays)
+            shares = not any(x.flags.owndata or x.flags.writeable for x in self._arrays)
             return {"pid": os.getpid(), "is_late": self._is_late, "shares_data": shares}
 
         def ping(self, value: Any) -> Any:
@@ -51,9 +50,10 @@ def worker_class() -> type:
         def prepare(self, settings: bytes) -> None:
             from pickle import loads
 
-            from numpyro_sgmcmc.distributed.gradients import GradientProgram, Model
+            from numpyro_sgmcmc.distributed.gradients import GradientProgram
+            from numpyro_sgmcmc.distributed.shipment import received
 
-            model = Model(loads(self._function), *self._data)
+            model = received(loads(self._model), self._arrays)
             self._program = GradientProgram(model, loads(settings))
 
         def hold(self, server: int, version: int, state: Any) -> None:

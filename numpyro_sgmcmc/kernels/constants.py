@@ -1,4 +1,4 @@
-"""A warning for large data that would become constants of a compiled program."""
+"""Warnings for large data that would be copied: as constants of a program, or out of a file."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from jax.core import Tracer
 
 from numpyro_sgmcmc.checks import warn_user
+from numpyro_sgmcmc.model import copied_files
 from numpyro_sgmcmc.preparation import is_traced
 
 LARGE = 64_000_000
@@ -30,6 +31,16 @@ def warn_about_constants(args: tuple, kwargs: dict) -> None:
         " does so too; with a progress bar it copies the data at every step. `sg.run(mcmc, key,"
         " ...)` passes large data as inputs by itself."
     )
+
+
+def warn_about_copied_files(args: tuple, kwargs: dict) -> None:
+    """Warn if large data in files would be read into memory."""
+    for name, why in copied_files(args, kwargs, LARGE).items():
+        warn_user(
+            f"The data of {name} are in a file and are read into memory: {why}. Save them as"
+            " float32 or int32 by `numpy.save`, and pass `numpy.load(path, mmap_mode='r')` to keep"
+            " them on disk."
+        )
 
 
 def bytes_of_arrays(leaves: list[Any]) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
+from numpyro_sgmcmc.kernels.constants import warn_about_copied_files
 from numpyro_sgmcmc.kernels.progress import Progress
 from numpyro_sgmcmc.model import (
     Fingerprint,
@@ -60,6 +61,7 @@ class Memory:
                 self._edition += 1
             structure = read_structure(model, args, kwargs, options.latent_move)
             warn_about_dropped_sites(structure)
+            warn_about_copied_files(args, kwargs)
             target = Target(structure, options.minibatch, args, kwargs)
             self.target = target.with_programs_of(last)
             _keep(self._structures, found.layout, structure)

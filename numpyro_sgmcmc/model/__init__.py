@@ -3,6 +3,7 @@
 from numpyro_sgmcmc.model.arguments import (
     are_alike,
     as_jax_arrays,
+    copied_files,
     non_finite_arguments,
     split_arguments,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "are_alike",
     "as_jax_arrays",
     "centred_sites",
+    "copied_files",
     "edited_in_place",
     "fingerprint",
     "glimpse",

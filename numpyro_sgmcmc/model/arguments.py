@@ -11,6 +11,9 @@ from jax.core import Tracer
 BLOCK = 2**24
 """Bytes of an array that are looked at together."""
 
+ALIGNMENT = 64
+"""Bytes. JAX uses an array where it is, on a CPU, if its address is a multiple of this number."""
+
 
 def split_arguments(
     args: tuple, kwargs: dict
@@ -74,6 +77,31 @@ def non_finite_arguments(args: tuple, kwargs: dict) -> list[str]:
     """Return the names of concrete array arguments with NaN or infinite entries."""
     named = jax.tree_util.tree_leaves_with_path((args, kwargs))
     return [_name(path) for path, leaf in named if _has_non_finite(leaf)]
+
+
+def copied_files(args: tuple, kwargs: dict, least: int) -> dict[str, str]:
+    """Return why large arrays in files would be copied into memory, by the names of arguments.
+
+    Args:
+        args: the model's positional arguments.
+        kwargs: its keyword arguments.
+        least: bytes of an array that is large.
+    """
+    named = jax.tree_util.tree_leaves_with_path((args, kwargs))
+    files = [(_name(path), x) for path, x in named if isinstance(x, np.memmap)]
+    found = {name: _why_copied(x) for name, x in files if x.nbytes >= least}
+    return {name: why for name, why in found.items() if why}
+
+
+def _why_copied(array: np.memmap) -> str:
+    wanted = jax.dtypes.canonicalize_dtype(array.dtype)
+    if wanted != array.dtype or not array.dtype.isnative:
+        return f"its type is {array.dtype.str}, and JAX takes {wanted.newbyteorder('=').str}"
+    if not array.flags.c_contiguous:
+        return "its rows are not one after the other in the file"
+    if array.ctypes.data % ALIGNMENT:
+        return f"it does not begin at a multiple of {ALIGNMENT} bytes of the file"
+    return ""
 
 
 def _has_non_finite(leaf: Any) -> bool:

@@ -166,6 +166,29 @@ def test_data_are_read_where_they_are_and_jax_comes_late(cluster):
             assert one["shares_data"] and not one["is_late"]
 
 
+def mapped(folder, arrays):
+    """Return arrays that are in files."""
+    for i, array in enumerate(arrays):
+        np.save(folder / f"{i}.npy", np.asarray(array))
+    return tuple(np.load(folder / f"{i}.npy", mmap_mode="r") for i in range(len(arrays)))
+
+
+def test_rows_in_files_are_opened_by_the_workers(cluster, tmp_path):
+    """Workers get paths, and one worker's draws are those from rows in memory, to the bit."""
+    on_disk, pools = mapped(tmp_path, rows()), []
+    found = run_on_ray(split(), on_disk, counts_of(), 1, during=pools.append)
+    in_memory = run_on_ray(split(), rows(), counts_of(), 1)
+    assert_same(found.run.draws, in_memory.run.draws, rtol=0, atol=0)
+    assert not pools[0].shipment.arrays
+
+
+def test_rows_in_files_that_a_machine_lacks_are_an_error(cluster, tmp_path):
+    on_disk = mapped(tmp_path, rows())
+    missing = tmp_path / "0.npy"
+    with pytest.raises(RuntimeError, match=r"0\.npy' on every machine; got .*No such file"):
+        run_on_ray(split(), on_disk, counts_of(), 1, before=missing.unlink)
+
+
 @pytest.mark.filterwarnings("ignore::UserWarning")  # advice for 100 draws
 def test_the_whole_way_with_a_ray_of_its_own(tmp_path):
     """Starts and stops Ray, prepares, measures, samples, and gives results."""
