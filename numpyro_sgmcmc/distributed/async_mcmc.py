@@ -21,6 +21,7 @@ from numpyro_sgmcmc.distributed.job import (
     planned,
 )
 from numpyro_sgmcmc.distributed.keeper import DrawsInMemory
+from numpyro_sgmcmc.distributed.passes import WorkerPasses
 from numpyro_sgmcmc.distributed.planning import share_of, size_of
 from numpyro_sgmcmc.distributed.probe import probe_of
 from numpyro_sgmcmc.distributed.ray_pool import RayPool
@@ -51,8 +52,9 @@ class AsyncMCMC(AbstractSampler):
     workers: `StaleGradient(kernel, lambda count: table[count])` with the ages of a server as the
     table gives its draws, up to rounding, for `remedy` None or "curvature".
 
-    Servers run in this process. So does the warm-up's search for settings, before the workers
-    start; the `num_warmup` iterations use workers. With `remedy="friction"` each transition has the
+    Servers run in this process. So does the warm-up's search for settings, except for its passes
+    over all rows, if these have 64 minibatches or more: workers add up a sixteenth of the rows at a
+    time. The `num_warmup` iterations use workers. With `remedy="friction"` each transition has the
     friction that compensates the age of its own gradient.
 
     The attribute `notes` of the results counts failures. A worker that ends or does not answer is
@@ -84,7 +86,8 @@ class AsyncMCMC(AbstractSampler):
         every: seconds between two commits.
         address: of a Ray cluster, such as "auto" or "ray://host:10001". None starts Ray on this
             machine, for this run.
-        timeout: seconds for workers to start, and for an answer with the compilation.
+        timeout: seconds for workers to start, and for an answer with the compilation: a gradient,
+            or a sixteenth of a pass over all rows.
         progress_bar: whether to show a progress bar.
 
     Raises:
@@ -170,7 +173,8 @@ class AsyncMCMC(AbstractSampler):
 
         Args:
             rng_key: the key. The first states are those of `MCMC` with vectorised chains.
-            args: arguments of the model.
+            args: arguments of the model. Memory-mapped arrays are not sent: each machine opens the
+                file of this path.
             extra_fields: more fields of the state to collect.
             init_params: where chains start, as for `MCMC.run`.
             kwargs: keyword arguments of the model. Their names must differ from those of the
@@ -198,11 +202,13 @@ class AsyncMCMC(AbstractSampler):
             if self._is_open:
                 counts = counts._replace(size=self._measured_size(pool, asked))
             kernel = planned(self._stale, counts)
+            passes = WorkerPasses(pool, pool.free, kernel.options)
             if self._folder is None:
-                job = job_of(kernel, counts, asked, first_states(kernel, counts, asked))
+                states = first_states(kernel, counts, asked, passes)
+                job = job_of(kernel, counts, asked, states)
                 keeper = DrawsInMemory(self.num_chains)
             else:
-                found = opened(kernel, counts, asked, self._folder, self._every, began)
+                found = opened(kernel, counts, asked, passes, self._folder, self._every, began)
                 job = job_of(kernel, counts, asked, found.states, found.iterations)
                 keeper = found.keeper(kernel, job.work.calendar, self.num_chains)
             pool.configure(job.settings)

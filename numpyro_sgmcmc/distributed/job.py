@@ -10,14 +10,16 @@ from numpyro_sgmcmc.distributed.ahead import LENGTH, KeyProgram
 from numpyro_sgmcmc.distributed.calendar import Calendar
 from numpyro_sgmcmc.distributed.chain import ChainProgram
 from numpyro_sgmcmc.distributed.gradients import Model, Settings
+from numpyro_sgmcmc.distributed.passes import are_long
 from numpyro_sgmcmc.distributed.planning import planned_delay
 from numpyro_sgmcmc.distributed.server import Server, Work, first_server
 from numpyro_sgmcmc.distributed.wire import kinds_of
 from numpyro_sgmcmc.driving.collected import Collected, collected_of
 from numpyro_sgmcmc.driving.leaves import is_key
 from numpyro_sgmcmc.kernels import AbstractKernel, StaleGradient
+from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
-from numpyro_sgmcmc.preparation import Adaptation, Options, Target
+from numpyro_sgmcmc.preparation import AbstractPasses, Adaptation, Options, Target
 from numpyro_sgmcmc.staleness import no_past
 from numpyro_sgmcmc.state import Tuned
 
@@ -101,8 +103,22 @@ def collected_by(kernel: StaleGradient, asked: Asked) -> Collected:
     return collected_of(kernel.sample_field, (*kernel.default_fields, *asked.extra_fields))
 
 
-def first_states(kernel: StaleGradient, counts: Counts, asked: Asked) -> Any:
-    """Return the states of `MCMC` with vectorised chains, after the kernel's preparation."""
+def first_states(
+    kernel: StaleGradient, counts: Counts, asked: Asked, passes: AbstractPasses | None = None
+) -> Any:
+    """Return the states of `MCMC` with vectorised chains, after the kernel's preparation.
+
+    Args:
+        kernel: with the ages that are expected.
+        counts: numbers of the run.
+        asked: its arguments.
+        passes: makes the preparation's passes over all rows if there are many; None makes them
+            here, and so do `init_params`, with which every chain's `init` prepares.
+    """
+    if passes is not None and asked.init_params is None:
+        given = kernel.model, asked.args, asked.kwargs
+        if are_long(read_structure(*given, kernel.options.latent_move)):
+            kernel.prepare(counts.num_warmup, asked.args, asked.kwargs, passes)
     several = counts.num_servers > 1
     keys = jax.random.split(asked.rng_key, counts.num_servers) if several else asked.rng_key
     return kernel.init(keys, counts.num_warmup, asked.init_params, asked.args, asked.kwargs)

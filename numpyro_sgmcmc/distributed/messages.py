@@ -34,6 +34,18 @@ class Request(NamedTuple):
     schemes: list[np.ndarray]
 
 
+class Part(NamedTuple):
+    """A part of a pass over all rows.
+
+    Attributes:
+        number: of the part.
+        task: what is computed there, pickled, the same for all parts.
+    """
+
+    number: int
+    task: bytes
+
+
 class Answer(NamedTuple):
     """The answer to a request.
 

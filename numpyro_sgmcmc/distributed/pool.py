@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
-from numpyro_sgmcmc.distributed.messages import Answer, Request
+from numpyro_sgmcmc.distributed.messages import Part, Request
 
 
 class Answered(NamedTuple):
@@ -11,13 +11,13 @@ class Answered(NamedTuple):
 
     Attributes:
         worker: its number.
-        request: what it was asked for.
-        answer: what it said.
+        request: the `Request` or `Part` that it was asked for.
+        answer: what it said: an `Answer` to a `Request`, a sum to a `Part`.
     """
 
     worker: int
-    request: Request
-    answer: Answer
+    request: Any
+    answer: Any
 
 
 class Joined(NamedTuple):
@@ -31,12 +31,12 @@ class Lost(NamedTuple):
 
     Attributes:
         worker: its number, which the new worker takes over.
-        request: the request that it leaves open, or None.
+        request: what it leaves open, a `Request` or `Part`, or None.
         why: the reason in words.
     """
 
     worker: int
-    request: Request | None
+    request: Any
     why: str
 
 
@@ -54,7 +54,7 @@ class AbstractPool(ABC):
         """
 
     @abstractmethod
-    def submit(self, worker: int, request: Request) -> None:
+    def submit(self, worker: int, request: Request | Part) -> None:
         """Send a request to a free worker."""
 
     @property

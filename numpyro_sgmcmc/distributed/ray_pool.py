@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 import jax
 
 from numpyro_sgmcmc.distributed.gradients import Model, Settings
-from numpyro_sgmcmc.distributed.messages import Request, packed, unpacked
+from numpyro_sgmcmc.distributed.messages import Part, Request, packed, unpacked
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Event, Joined, Lost
 from numpyro_sgmcmc.distributed.ray_actors import maker_of
 from numpyro_sgmcmc.distributed.ray_start import RayOptions, started_ray
@@ -22,7 +22,7 @@ class _Call(NamedTuple):
 
     purpose: str
     worker: int
-    request: Request | None
+    request: Request | Part | None
     until: float
 
 
@@ -105,9 +105,18 @@ class RayPool(AbstractPool):
         for worker, actor in self._actors.items():
             self._call("hold", worker, None, actor.hold.remote(server, version, reference))
 
-    def submit(self, worker: int, request: Request) -> None:
+    @property
+    def free(self) -> list[int]:
+        """The workers that have started, before anything is asked of them."""
+        return sorted(self._up)
+
+    def submit(self, worker: int, request: Request | Part) -> None:
         """Send a request to a free worker."""
-        reference = self._actors[worker].answer.remote(packed(request))
+        actor = self._actors[worker]
+        if isinstance(request, Part):
+            reference = actor.part.remote(request.number, request.task)
+        else:
+            reference = actor.answer.remote(packed(request))
         self._call("answer", worker, request, reference)
 
     @property
@@ -198,7 +207,9 @@ class RayPool(AbstractPool):
         requests = [one for one in left if one is not None]
         return [Lost(worker, request, why) for request in requests or [None]]
 
-    def _call(self, purpose: str, worker: int, request: Request | None, reference: Any) -> None:
+    def _call(
+        self, purpose: str, worker: int, request: Request | Part | None, reference: Any
+    ) -> None:
         until = perf_counter() + self._options.timeout
         self._calls[reference] = _Call(purpose, worker, request, until)
 

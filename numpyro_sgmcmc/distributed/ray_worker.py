@@ -33,7 +33,9 @@ def worker_class() -> type:
             jax.config.update("jax_cpu_enable_async_dispatch", False)
             for name, value in configured.items():
                 jax.config.update(name, value)
-            self._model, self._arrays, self._program = model, arrays, None
+            self._model, self._arrays = model, arrays
+            self._program: Any = None
+            self._sums: Any = None
 
         def ready(self) -> dict[str, Any]:
             import os
@@ -56,11 +58,21 @@ def worker_class() -> type:
             model = received(loads(self._model), self._arrays)
             self._program = GradientProgram(model, loads(settings))
 
+        def part(self, number: int, task: bytes) -> Any:
+            from pickle import loads
+
+            from numpyro_sgmcmc.distributed.part_sums import PartSums
+            from numpyro_sgmcmc.distributed.shipment import received
+
+            if self._sums is None:
+                self._sums = PartSums(received(loads(self._model), self._arrays))
+            return self._sums.part(number, task)
+
         def hold(self, server: int, version: int, state: Any) -> None:
             if self._program is not None:  # else `prepare` has raised the error that counts
                 self._program.hold(server, version, state)
 
         def answer(self, message: Any) -> Any:
-            return self._program.reply(message)  # pyright: ignore
+            return self._program.reply(message)
 
     return GradientWorker

@@ -19,6 +19,7 @@ from numpyro_sgmcmc.driving.program import Layout
 from numpyro_sgmcmc.driving.session import Asked as AskedOfFolder
 from numpyro_sgmcmc.driving.session import keeper_of, look_into, restored
 from numpyro_sgmcmc.kernels import StaleGradient
+from numpyro_sgmcmc.preparation import AbstractPasses
 
 KEPT = 2_048
 """Draws of a chain that stay in memory."""
@@ -50,7 +51,13 @@ class Opened(NamedTuple):
 
 
 def opened(
-    kernel: StaleGradient, counts: Counts, asked: Asked, folder: Path, every: float, began: float
+    kernel: StaleGradient,
+    counts: Counts,
+    asked: Asked,
+    passes: AbstractPasses | None,
+    folder: Path,
+    every: float,
+    began: float,
 ) -> Opened:
     """Return a locked folder's run, begun or found.
 
@@ -74,7 +81,7 @@ def opened(
     plan = plan_of(counts.num_warmup, counts.num_samples, 1, False)
     found = look_into(of_folder, plan, counts.num_samples)
     if found is None:
-        states = first_states(kernel, counts, asked)
+        states = first_states(kernel, counts, asked, passes)
     else:
         states = restored(mcmc, layout, asked.rng_key, found, model)
     passed = passed_to(mcmc, layout, model)

@@ -68,7 +68,8 @@ def run(
         mcmc: NumPyro's `MCMC`, with any kernel. Its chains are "vectorized", "sequential" or
             "parallel".
         rng_key: the key, or one key for each chain, as for `mcmc.run`.
-        args: arguments of the model.
+        args: arguments of the model. Memory-mapped arrays are read where they are, and arrays of
+            64 MB or more are inputs of the program, not constants.
         folder: where draws and checkpoints are written; needs `pip install 'numpyro-sgmcmc[runs]'`.
             None keeps the draws in memory.
         every: seconds between two commits. Draws after the last commit are computed again if the

@@ -15,6 +15,7 @@ from numpyro_sgmcmc.model import (
     read_structure,
 )
 from numpyro_sgmcmc.preparation import (
+    AbstractPasses,
     Adaptation,
     Options,
     Prepared,
@@ -70,10 +71,18 @@ class Memory:
         assert self.target is not None
         return self.target, tag_of(found, args, kwargs, self._edition)
 
-    def prepare(self, target: Target, options: Options, request: Request, tag: DataTag) -> Prepared:
+    def prepare(
+        self,
+        target: Target,
+        options: Options,
+        request: Request,
+        tag: DataTag,
+        passes: AbstractPasses | None = None,
+    ) -> Prepared:
         """Return what a run starts from, prepared once for each data set and warm-up length.
 
-        With `init_params` it is prepared again, because the search for a mode begins there.
+        With `init_params` it is prepared again, because the search for a mode begins there. Passes
+        over all rows are left to `passes`.
         """
         key = _key(target.fingerprint, options, request.num_warmup)
         known = self._prepared.get(key)
@@ -82,6 +91,7 @@ class Memory:
             return known
         if known is not None:  # Sequential chains must share one gradient estimator.
             options = options.with_gradient(known.tuned.gradient)
+        target = target if passes is None else target.with_passes(passes)
         return _keep(self._prepared, key, prepare(target, options, request, tag))
 
     def remember(

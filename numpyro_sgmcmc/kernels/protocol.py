@@ -15,7 +15,14 @@ from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.iteration import Iteration
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.model import Structure, fingerprint
-from numpyro_sgmcmc.preparation import Adaptation, Options, Request, Target, first_states
+from numpyro_sgmcmc.preparation import (
+    AbstractPasses,
+    Adaptation,
+    Options,
+    Request,
+    Target,
+    first_states,
+)
 from numpyro_sgmcmc.state import is_made_for
 
 
@@ -146,6 +153,26 @@ class NumPyroKernel(MCMCKernel, ABC):
         memory.calls.append(began)
         prepared = memory.prepare(target, options, request, tag)
         return self._first(first_states(target, options, prepared, request, tag), target)
+
+    def prepare(
+        self,
+        num_warmup: int,
+        model_args: tuple,
+        model_kwargs: dict,
+        passes: AbstractPasses,
+    ) -> None:
+        """Do the preparation that `init` does without `init_params`, with passes by others.
+
+        Args:
+            num_warmup: as for `init`, which then has nothing left to prepare.
+            model_args: the model's positional arguments.
+            model_kwargs: its keyword arguments.
+            passes: makes the passes over all rows.
+        """
+        target, tag = self.memory.bind(self.model, self.options, model_args, model_kwargs)
+        self._check_structure(target.structure)
+        request = Request(jax.random.key(0), num_warmup, None)
+        self.memory.prepare(target, self.options, request, tag, passes)
 
     def sample(self, state: Any, model_args: tuple, model_kwargs: dict) -> Any:
         """Return the state after one MCMC iteration of `num_steps` transitions.

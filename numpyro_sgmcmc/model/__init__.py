@@ -18,7 +18,7 @@ from numpyro_sgmcmc.model.fingerprint import (
 from numpyro_sgmcmc.model.observations import of_observations
 from numpyro_sgmcmc.model.reading import read_structure
 from numpyro_sgmcmc.model.structure import Structure
-from numpyro_sgmcmc.model.whole_data import over_whole_data
+from numpyro_sgmcmc.model.whole_data import over_whole_data, part_of_whole_data
 
 __all__ = [
     "Centred",
@@ -36,6 +36,7 @@ __all__ = [
     "non_finite_arguments",
     "of_observations",
     "over_whole_data",
+    "part_of_whole_data",
     "read_structure",
     "split_arguments",
     "stochastic_potential",

@@ -42,6 +42,25 @@ def over_whole_data(
     return jax.tree.map(lambda t, one: t - (len(totals) - 1) * one, total, fn(rest))
 
 
+def part_of_whole_data(
+    structure: Structure,
+    fn: Callable[[Indices], Result],
+    part: jax.Array,
+    parts: int,
+    block_size: int = BLOCK_SIZE,
+) -> Result:
+    """Return one of so many parts of `over_whole_data`, of a model with one subsampled plate.
+
+    The sum of all parts is `fn(all indices)`. Blocks are small enough for each part to have one.
+    """
+    ((name, (size, _)),) = structure.plates.items()
+    most = max(1, block_size // structure.enumeration.states)
+    blocks = blocks_of(size, min(most, -(-size // parts)))
+    nth = _nth_block(blocks, lambda rows, share: _scaled(share, fn({name: rows})))
+    count = _count(blocks)
+    return _sum_over(nth, count * part // parts, count * (part + 1) // parts)
+
+
 def _mean_over_blocks(
     plates: list[tuple[str, Plate]], rows: int, indices: Indices, fn: Callable[[Indices], Result]
 ) -> Result:
@@ -51,12 +70,18 @@ def _mean_over_blocks(
     blocks = blocks_of(size, rows)
 
     def at(block: jax.Array, share: Any) -> Result:
-        value = _mean_over_blocks(others, rows, indices | {name: block}, fn)
-        return jax.tree.map(lambda x: share * x, value)
+        return _scaled(share, _mean_over_blocks(others, rows, indices | {name: block}, fn))
 
+    if _count(blocks) == 1:
+        return at(jnp.arange(blocks.rows), 1.0)
+    return _sum_over(_nth_block(blocks, at), 0, _count(blocks))
+
+
+def _nth_block(
+    blocks: "Blocks", at: Callable[[jax.Array, Any], Result]
+) -> Callable[[jax.Array], Result]:
+    """Return `at(rows, share)` of the n-th block as a function of n."""
     every = jnp.arange(blocks.rows)
-    if blocks.whole == 1 and len(blocks.counted) == 1:
-        return at(every, 1.0)
     counted, shares = jnp.asarray(blocks.counted), jnp.asarray(blocks.shares)
 
     def nth(block: jax.Array) -> Result:
@@ -64,9 +89,21 @@ def _mean_over_blocks(
         first = jnp.minimum(block, blocks.whole) * blocks.rows
         return at(first + every % counted[kind], shares[kind])
 
+    return nth
+
+
+def _sum_over(nth: Callable[[jax.Array], Result], first: Any, last: Any) -> Result:
     nothing = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), jax.eval_shape(nth, 0))
-    count = blocks.whole + len(blocks.counted) - 1
-    return jax.lax.fori_loop(0, count, lambda block, total: _add(total, nth(block)), nothing)
+    return jax.lax.fori_loop(first, last, lambda block, total: _add(total, nth(block)), nothing)
+
+
+def _count(blocks: "Blocks") -> int:
+    """Return the number of blocks, those that repeat rows included."""
+    return blocks.whole + len(blocks.counted) - 1
+
+
+def _scaled(share: Any, value: Result) -> Result:
+    return jax.tree.map(lambda x: share * x, value)
 
 
 class Blocks(NamedTuple):

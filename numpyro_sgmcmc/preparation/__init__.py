@@ -7,6 +7,7 @@ from numpyro_sgmcmc.preparation.first import first_states
 from numpyro_sgmcmc.preparation.measure import curvatures
 from numpyro_sgmcmc.preparation.noise import measured_noise
 from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.passes import AbstractPasses
 from numpyro_sgmcmc.preparation.pipeline import prepare
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.request import Request
@@ -17,6 +18,7 @@ from numpyro_sgmcmc.preparation.warn import warn_about_dropped_sites
 __all__ = [
     "TOLERANCE",
     "WALKERS",
+    "AbstractPasses",
     "Adaptation",
     "Approximation",
     "Options",

@@ -11,6 +11,7 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense, Diagonal
+from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale
 from numpyro_sgmcmc.preparation.target import Target, View
@@ -75,7 +76,7 @@ def is_sound(target: Target, mode: Mode, key: jax.Array) -> bool:
     """Return whether the Laplace approximation at a mode describes U at its own draws."""
     nowhere = jnp.zeros((0, mode.position.size), mode.position.dtype)
     is_known = mode.is_dense and not isinstance(mode.position, Tracer)
-    return describes(mode, target.run(surroundings, mode, key, nowhere) if is_known else None)
+    return describes(mode, surroundings_of(target, mode, key, nowhere) if is_known else None)
 
 
 def describes(mode: Mode, found: Surroundings | None) -> bool:
@@ -98,13 +99,29 @@ def describes(mode: Mode, found: Surroundings | None) -> bool:
     return bool(np.quantile(np.abs(np.asarray(found.ratios) - 1), 0.8) < NOT_GAUSSIAN)
 
 
-def surroundings(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:
+def surroundings_of(target: Target, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:
     """Return the potential around a mode and on the way to other positions, (positions, d)."""
+    if target.passes is None:
+        return target.run(surroundings, mode, key, ends)
+    y, points = target.run(_points_around, mode, key, ends)
+    return _surroundings(mode, y, target.total_elsewhere(row_sums.potentials, points))
+
+
+def surroundings(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:
+    """Return the same; this form can be passed to `Target.run`."""
+    y, points = _points_around(view, mode, key, ends)
+    return _surroundings(mode, y, view.total(row_sums.potentials, points))
+
+
+def _points_around(view: View, mode: Mode, key: jax.Array, ends: jax.Array) -> Any:
+    """Return standard normal variables, and the positions at which U is evaluated."""
     y = random.normal(key, (CHECKED_DRAWS, mode.position.size), mode.position.dtype)
     share = jnp.arange(1, PROFILE + 1, dtype=y.dtype)[:, None] / PROFILE
     ways = mode.position + share * (ends[:, None] - mode.position)
-    points = jnp.concatenate([laplace(mode).at(y), ways.reshape(-1, y.shape[1])])
-    found = view.over(lambda batch: jax.vmap(lambda z: view.potential(z, batch))(points))
+    return y, jnp.concatenate([laplace(mode).at(y), ways.reshape(-1, y.shape[1])])
+
+
+def _surroundings(mode: Mode, y: jax.Array, found: jax.Array) -> Surroundings:
     found = found - mode.potential_energy
     ratios = found[:CHECKED_DRAWS] / (jnp.sum(y**2, axis=1) / 2)
     return Surroundings(ratios, found[CHECKED_DRAWS:].reshape(-1, PROFILE))

@@ -14,10 +14,10 @@ import numpy as np
 
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Diagonal
+from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     FEW_PARAMETERS,
-    HESSIAN_COLUMNS,
     MOST_COLUMNS,
     SHARED_PARAMETERS,
 )
@@ -53,7 +53,8 @@ def coupled(target: Target, centre: jax.Array, scale: jax.Array) -> Coupled:
     The inverse of the Hessian at the centre, restricted to the directions, is their covariance.
     """
     subspace = Subspace.of(groups_of(target.structure), 1 / scale)
-    found = target.run(_restricted_hessian, centre, scale, subspace)
+    rows = row_sums.restricted_hessian
+    found = target.total(_restricted_hessian, rows, centre, scale, subspace)
     hessian = np.asarray(found, np.float64)
     factor = np.eye(len(hessian))
     if np.all(np.isfinite(hessian)):
@@ -87,16 +88,4 @@ def _restricted_hessian(
     view: View, centre: jax.Array, scale: jax.Array, subspace: Subspace
 ) -> jax.Array:
     """Return P' D H D P at the centre, (r, r), in one pass over the data; D = diag(scale)."""
-
-    def product(minibatch: Any) -> jax.Array:
-        gradient = lambda z: jax.grad(view.potential)(z, minibatch)  # noqa: E731
-        _, pushforward = jax.linearize(gradient, centre)
-
-        def column(direction: jax.Array) -> jax.Array:
-            moved = pushforward(scale * subspace.vector(direction))
-            return subspace.coordinates(scale * moved)
-
-        basis = jnp.eye(subspace.size, dtype=centre.dtype)
-        return jax.lax.map(column, basis, batch_size=HESSIAN_COLUMNS)
-
-    return view.over(product)
+    return view.total(row_sums.restricted_hessian, centre, scale, subspace)

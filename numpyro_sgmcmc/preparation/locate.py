@@ -11,23 +11,18 @@ from jax.core import Tracer
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import movable_sites
+from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     describes,
     laplace_at,
     surroundings,
+    surroundings_of,
 )
 from numpyro_sgmcmc.preparation.informed import informed_fit
 from numpyro_sgmcmc.preparation.mean_field import mean_field
-from numpyro_sgmcmc.preparation.mode import (
-    Mode,
-    adam,
-    describe,
-    find_mode,
-    is_dense,
-    newton,
-    refined,
-)
+from numpyro_sgmcmc.preparation.mode import Mode, adam, is_dense, newton
+from numpyro_sgmcmc.preparation.mode_search import describe, find_mode, refined
 from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.start import several_keys
@@ -101,7 +96,7 @@ def locate(
         keys = several_keys(key_mode, key_others, len(starts))
         ends = np.asarray(target.run(adam, keys, starts, optimise=False))
         mode = refined(target, ends[0])
-        found = target.run(surroundings, mode, key_check, ends[1:])
+        found = surroundings_of(target, mode, key_check, jnp.asarray(ends[1:]))
         if describes(mode, found):
             mode, others = best_mode(target, mode, found, ends[1:], key_sound, temperature)
             warn_about_mode(target.structure, mode, given=False)
@@ -196,7 +191,7 @@ def anchor_of(mode: Mode) -> Anchor:
 
 def anchor_at(target: Target, position: jax.Array) -> Anchor:
     """Return an anchor at `position`: the point, and U and grad U of the whole data there."""
-    return Anchor(position, *target.run(value_and_grad, position))
+    return Anchor(position, *target.total(value_and_grad, row_sums.value_and_grad, position))
 
 
 def value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -6,11 +6,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation.axes import principal_axes
-from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.target import View
 from numpyro_sgmcmc.preparation.thresholds import (
     ADAM_STEP_SIZE,
     ADAM_STEPS,
@@ -47,52 +46,36 @@ class Mode(NamedTuple):
         return self.hessian.ndim == 2
 
 
-def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
-    """Search for a mode of U from `start`: Adam on minibatches, then Newton's method or L-BFGS.
-
-    Adam approaches the mode from a rough start, but stalls if scales differ by orders of magnitude.
-    If the Hessian can be formed, Newton's method follows. If it does not converge, L-BFGS with the
-    exact gradient and Newton's method again follow. In higher dimensions L-BFGS is used alone. (In
-    single precision its line search cannot resolve U below about 1e-7 |U|, which may be several
-    standard deviations. Newton's method needs gradients only.)
-    """
-    return refined(target, target.run(adam, key[None], start[None], optimise=False)[0])
-
-
-def refined(target: Target, position: jax.Array) -> Mode:
-    """Return the mode near a position at which Adam ended."""
-    if not is_dense(position):
-        position = target.run(_lbfgs, position)
-        return describe(target, position)
-    mode = target.run(newton, position)
-    if not isinstance(mode.position, Tracer) and float(mode.distance) < ARRIVED:
-        return mode
-    return target.run(newton, target.run(_lbfgs, mode.position))
-
-
 def is_dense(position: jax.Array) -> bool:
     """Return whether the Hessian is formed in this dimension."""
     return 0 < position.size <= DENSE_DIMENSION
 
 
-def describe(target: Target, position: jax.Array) -> Mode:
-    """Return U, its gradient and its Hessian (or an estimate of its diagonal) at a point."""
-    return target.run(_second_order if is_dense(position) else _diagonal, position)
+def with_diagonal(view: View, position: jax.Array) -> Mode:
+    """Return U, its gradient and an estimate of its Hessian's diagonal at a point."""
 
-
-def _diagonal(view: View, position: jax.Array) -> Mode:
-    # The mean of v * (H v) over random signs v is the diagonal of H.
     def probe(key: jax.Array) -> jax.Array:
         signs = random.signs(key, position.shape, position.dtype)
         return signs * view.hessian_product(position, signs)
 
-    keys = random.split(jax.random.key(0), DIAGONAL_PROBES)
-    diagonal = jax.lax.map(probe, keys).mean(0)
+    diagonal = jax.lax.map(probe, probe_keys()).mean(0)
     return Mode(position, *view.value_and_grad(position), diagonal, jnp.asarray(jnp.inf))
 
 
-def _second_order(view: View, position: jax.Array) -> Mode:
-    energy, gradient, hessian = view.second_order(position)
+def probe_keys() -> jax.Array:
+    """Return keys of random signs v; the mean of v * (H v) over them is the diagonal of H."""
+    return random.split(jax.random.key(0), DIAGONAL_PROBES)
+
+
+def with_hessian(view: View, position: jax.Array) -> Mode:
+    """Return U, its gradient and its Hessian at a point."""
+    return mode_at(position, *view.second_order(position))
+
+
+def mode_at(
+    position: jax.Array, energy: jax.Array, gradient: jax.Array, hessian: jax.Array
+) -> Mode:
+    """Return a point whose derivatives are known, the Hessian too."""
     _, moved = _newton_step(gradient, hessian)
     return Mode(position, energy, gradient, hessian, jnp.linalg.norm(moved))
 
@@ -116,7 +99,8 @@ def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
     return jax.lax.scan(body, carry, random.split(key, ADAM_STEPS))[0][0]
 
 
-def _lbfgs(view: View, start: jax.Array) -> jax.Array:
+def lbfgs(view: View, start: jax.Array) -> jax.Array:
+    """Return the last position of L-BFGS with the gradient of the whole data."""
     optimizer = optax.lbfgs()
     value = jax.jit(lambda position: view.value_and_grad(position)[0])
     value_and_grad = optax.value_and_grad_from_state(value)
@@ -145,34 +129,54 @@ def _lbfgs(view: View, start: jax.Array) -> jax.Array:
     return jax.lax.while_loop(unfinished, body, carry)[0]
 
 
+class Search(NamedTuple):
+    """Newton's method after some steps.
+
+    Attributes:
+        mode: the best point so far.
+        candidate: where U and its derivatives are needed next, (d,).
+        count: number of steps.
+    """
+
+    mode: Mode
+    candidate: jax.Array
+    count: jax.Array
+
+
 def newton(view: View, start: jax.Array) -> Mode:
     """Return the last point of damped Newton steps on the whole data, started at `start`."""
+    step = lambda search: next_search(search, with_hessian(view, search.candidate))  # noqa: E731
+    return jax.lax.while_loop(is_unfinished, step, first_search(start)).mode
+
+
+def first_search(start: jax.Array) -> Search:
+    """Return Newton's method before its first step."""
     size, dtype = start.size, start.dtype
-    # An increase of U smaller than its rounding error does not count as one.
-    resolution = 100 * jnp.finfo(dtype).eps
-
-    def unfinished(carry: tuple[Mode, jax.Array, jax.Array]) -> jax.Array:
-        mode, _, count = carry
-        arrived = (count > 0) & (mode.distance < ARRIVED)
-        return ~arrived & (count < NEWTON_STEPS)
-
-    def body(carry: tuple[Mode, jax.Array, jax.Array]) -> tuple[Mode, jax.Array, jax.Array]:
-        mode, candidate, count = carry
-        tried = _second_order(view, candidate)
-        slack = resolution * jnp.abs(mode.potential_energy)
-        better = tried.potential_energy <= mode.potential_energy + jnp.where(count > 0, slack, 0.0)
-        better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
-        refused = (mode.position + candidate) / 2  # Halves a step that went too far.
-        kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
-        step = _newton_step(kept.gradient, kept.hessian)[0] / jnp.maximum(
-            1.0, kept.distance / LONGEST_STEP
-        )
-        return kept, jnp.where(better, kept.position - step, refused), count + 1
-
     far = jnp.asarray(jnp.inf, dtype)
     nowhere = Mode(start, far, jnp.zeros(size, dtype), jnp.eye(size, dtype=dtype), far)
-    carry = (nowhere, start, jnp.zeros((), jnp.int32))
-    return jax.lax.while_loop(unfinished, body, carry)[0]
+    return Search(nowhere, start, jnp.zeros((), jnp.int32))
+
+
+def is_unfinished(search: Search) -> jax.Array:
+    """Return whether Newton's method goes on."""
+    arrived = (search.count > 0) & (search.mode.distance < ARRIVED)
+    return ~arrived & (search.count < NEWTON_STEPS)
+
+
+def next_search(search: Search, tried: Mode) -> Search:
+    """Return Newton's method after a step whose candidate is known."""
+    mode, candidate, count = search
+    # An increase of U smaller than its rounding error does not count as one.
+    resolution = 100 * jnp.finfo(candidate.dtype).eps
+    slack = resolution * jnp.abs(mode.potential_energy)
+    better = tried.potential_energy <= mode.potential_energy + jnp.where(count > 0, slack, 0.0)
+    better &= jnp.all(jnp.isfinite(tried.gradient)) & jnp.all(jnp.isfinite(tried.hessian))
+    refused = (mode.position + candidate) / 2  # Halves a step that went too far.
+    kept = jax.tree.map(lambda a, b: jnp.where(better, a, b), tried, mode)
+    step = _newton_step(kept.gradient, kept.hessian)[0] / jnp.maximum(
+        1.0, kept.distance / LONGEST_STEP
+    )
+    return Search(kept, jnp.where(better, kept.position - step, refused), count + 1)
 
 
 def _newton_step(gradient: jax.Array, hessian: jax.Array) -> tuple[jax.Array, jax.Array]:

@@ -7,9 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.preparation.approximation import Surroundings, describes, surroundings
+from numpyro_sgmcmc.preparation.approximation import Surroundings, describes, surroundings_of
 from numpyro_sgmcmc.preparation.axes import principal_axes
-from numpyro_sgmcmc.preparation.mode import Mode, newton
+from numpyro_sgmcmc.preparation.mode import Mode
+from numpyro_sgmcmc.preparation.mode_search import newton_from
 from numpyro_sgmcmc.preparation.target import Target
 from numpyro_sgmcmc.preparation.thresholds import APART, ARRIVED, BARRIER, TOLERANCE
 from numpyro_sgmcmc.state import OtherModes
@@ -55,11 +56,11 @@ def best_mode(
     for end, profile, one in zip(ends, np.asarray(found.profiles), keys, strict=True):
         if not _has_barrier(profile, float(mode.potential_energy)):
             continue
-        other = target.run(newton, end)
+        other = newton_from(target, end)
         is_new = all(_distance(known, other) > APART for known in modes)
         if is_new and float(other.distance) < ARRIVED:
             nowhere = jnp.zeros((0, end.size), end.dtype)
-            if describes(other, target.run(surroundings, other, one, nowhere)):
+            if describes(other, surroundings_of(target, other, one, nowhere)):
                 modes.append(other)
     if len(modes) == 1:
         return Found(mode, None)

@@ -100,6 +100,8 @@ def compile_ahead(target: Target, options: Options, request: Request, tag: DataT
     is_large = target.structure.dimension > DENSE_DIMENSION
     if is_large or options.anchor is not None or is_traced((target.args, target.kwargs)):
         return
+    if target.passes is not None:  # Workers compile the programs of the first stages.
+        return
     gradients = candidate_gradients(options, target.structure)
     located = locate.compile_ahead(target, searches(target, options, request))
     prepared = warmup.compile_ahead(target, options, gradients, located, request.num_warmup)

@@ -21,10 +21,13 @@ from numpyro_sgmcmc.model import (
     fingerprint,
     non_finite_arguments,
     over_whole_data,
+    part_of_whole_data,
     split_arguments,
     stochastic_potential,
 )
-from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS, MANY_ROWS, ROWS_AT_ONCE
+from numpyro_sgmcmc.preparation import row_sums
+from numpyro_sgmcmc.preparation.passes import AbstractPasses
+from numpyro_sgmcmc.preparation.thresholds import MANY_ROWS, ROWS_AT_ONCE
 from numpyro_sgmcmc.types import Minibatch, Plate, StochasticPotential
 
 
@@ -50,6 +53,7 @@ class Target:
         kwargs: its keyword arguments.
         centring: weights of the coordinates in which effects move, by site, or None. They too are
             inputs of each program, so that targets with different weights share them.
+        passes: makes passes over all rows where it can; None makes all of them here.
     """
 
     structure: Structure
@@ -57,6 +61,7 @@ class Target:
     args: tuple
     kwargs: dict
     centring: dict[str, jax.Array] | None = None
+    passes: AbstractPasses | None = None
     _programs: dict[Any, Callable] = field(default_factory=dict)
     _ahead: dict[Any, Begun] = field(default_factory=dict)
 
@@ -84,6 +89,28 @@ class Target:
     def partly_centred(self, weights: dict[str, jax.Array] | None) -> "Target":
         """Return this target with effects that move in other `Coordinates`."""
         return replace(self, centring=weights)
+
+    def total(self, fn: Callable, rows: Callable, *inputs: Any) -> Any:
+        """Return `fn(view, *inputs)`, a pass over all rows that adds up `rows`.
+
+        Args:
+            fn: function of a `View` and the inputs.
+            rows: the same for a minibatch, a function of `row_sums.py`: processes that make passes
+                compute it for parts of the rows.
+            inputs: arrays, or pytrees of arrays.
+        """
+        if self.passes is None or is_traced(inputs):
+            return self.run(fn, *inputs)
+        return self.total_elsewhere(rows, *inputs)
+
+    def total_elsewhere(self, rows: Callable, *inputs: Any) -> Any:
+        """Return `rows(view, minibatch, *inputs)` for all rows, by other processes."""
+        assert self.passes is not None
+        return jax.tree.map(jnp.asarray, self.passes.total(rows, self.centring, inputs))
+
+    def with_passes(self, passes: AbstractPasses) -> "Target":
+        """Return this target with others who make passes over all rows, and programs of its own."""
+        return replace(self, passes=passes, _programs={}, _ahead={})
 
     def run(
         self,
@@ -248,9 +275,19 @@ class View:
         key = jax.random.key(0) if self.structure.is_random else None
         return over_whole_data(self.structure, lambda rows: fn(Minibatch(rows, key)))
 
+    def total(self, rows: Callable, *inputs: Any) -> Any:
+        """Return `rows(view, minibatch, *inputs)` on all rows."""
+        return self.over(lambda minibatch: rows(self, minibatch, *inputs))
+
+    def part_of_total(self, rows: Callable, part: jax.Array, parts: int, inputs: tuple) -> Any:
+        """Return one of so many parts of `total`, which add up to it."""
+        key = jax.random.key(0) if self.structure.is_random else None
+        of_rows = lambda indices: rows(self, Minibatch(indices, key), *inputs)  # noqa: E731
+        return part_of_whole_data(self.structure, of_rows, part, parts)
+
     def value_and_grad(self, position: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Return U and grad U."""
-        return self.over(partial(jax.value_and_grad(self.potential), position))
+        return self.total(row_sums.value_and_grad, position)
 
     def row_gradients(self, position: jax.Array) -> jax.Array:
         """Return the gradient of each row's minibatch of one, (N, d), for one subsampled plate."""
@@ -264,24 +301,15 @@ class View:
 
     def hessian_product(self, position: jax.Array, vector: jax.Array) -> jax.Array:
         """Return H v."""
-        return self.over(partial(self.hessian_product_over, position, vector))
+        return self.total(row_sums.hessian_product, position, vector)
 
     def hessian_product_over(
         self, position: jax.Array, vector: jax.Array, minibatch: Minibatch
     ) -> jax.Array:
         """Return the estimate of H v from some rows."""
-        gradient = partial(jax.grad(self.potential), minibatch=minibatch)
-        return jax.jvp(gradient, (position,), (vector,))[1]
+        return row_sums.hessian_product(self, minibatch, position, vector)
 
     def second_order(self, position: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Return U, grad U and the symmetrised Hessian (d, d), in one pass."""
-
-        def derivatives(minibatch: Minibatch) -> tuple[jax.Array, jax.Array, jax.Array]:
-            both = partial(jax.value_and_grad(self.potential), minibatch=minibatch)
-            (value, gradient), pushforward = jax.linearize(both, position)
-            basis = jnp.eye(position.size, dtype=position.dtype)
-            column = lambda vector: pushforward(vector)[1]  # noqa: E731
-            return value, gradient, jax.lax.map(column, basis, batch_size=HESSIAN_COLUMNS)
-
-        value, gradient, hessian = self.over(derivatives)
+        value, gradient, hessian = self.total(row_sums.second_order, position)
         return value, gradient, (hessian + hessian.T) / 2

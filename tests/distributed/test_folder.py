@@ -38,7 +38,7 @@ def run(folder, pool=LocalPool, seed=0, samples=SAMPLES):
     counts = counts_of(warmup=20, samples=samples, servers=SERVERS, workers=WORKERS)
     stale, asked = StaleGradient(kernel, 0), Asked(jax.random.key(0), data(), {})
     expecting, began = planned(stale, counts), perf_counter()
-    found = opened(expecting, counts, asked, Path(folder), 1e-9, began)
+    found = opened(expecting, counts, asked, None, Path(folder), 1e-9, began)
     job = job_of(expecting, counts, asked, found.states, found.iterations)
     keeper = found.keeper(expecting, job.work.calendar, SERVERS)
     made = pool(model_of(kernel, data(), {}), job.settings, WORKERS, seed)

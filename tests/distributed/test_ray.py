@@ -17,8 +17,10 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import AsyncMCMC, SGHMCSplit, diagnose, report, to_inference_data
 from numpyro_sgmcmc.distributed.job import model_of
+from numpyro_sgmcmc.distributed.passes import WorkerPasses
 from numpyro_sgmcmc.distributed.ray_pool import RayPool
 from numpyro_sgmcmc.distributed.ray_start import RayOptions
+from numpyro_sgmcmc.preparation import row_sums
 from tests.contract.problem import assert_same
 from tests.contract.problem import data as rows
 from tests.contract.problem import model as regression
@@ -26,6 +28,9 @@ from tests.distributed.local import counts_of
 from tests.distributed.on_ray import QUIET, run_on_ray
 from tests.distributed.problem import data, slow_model
 from tests.distributed.test_local import CURVATURE, draws_of, twin
+from tests.distributed.test_passes import model as linear
+from tests.distributed.test_passes import passes_of
+from tests.distributed.test_passes import rows as many_rows
 from tests.distributed.variance import REMEDIES, assert_variance, kernel, options
 
 pytestmark = [
@@ -164,6 +169,19 @@ def test_data_are_read_where_they_are_and_jax_comes_late(cluster):
     with RayPool(RayOptions(2, None, 120.0), model_of(split(), rows(), {})) as pool:
         for one in pool.workers.values():
             assert one["shares_data"] and not one["is_late"]
+
+
+def test_passes_by_workers_of_which_one_is_killed(cluster):
+    """The sum over all rows is the one of workers in this process, to the bit."""
+    kernel, args = SGHMCSplit(linear), many_rows()
+    inputs = (np.ones(4, np.float32),)
+    local, _ = passes_of(kernel, args)
+    wanted = local.total(row_sums.second_order, None, inputs)
+    with RayPool(RayOptions(2, None, 120.0), model_of(kernel, args, {})) as pool:
+        passes = WorkerPasses(pool, pool.free, kernel.options)
+        assert_same(passes.total(row_sums.second_order, None, inputs), wanted, rtol=0, atol=0)
+        os.kill(pool.workers[0]["pid"], signal.SIGKILL)
+        assert_same(passes.total(row_sums.second_order, None, inputs), wanted, rtol=0, atol=0)
 
 
 def mapped(folder, arrays):

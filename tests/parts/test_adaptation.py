@@ -11,7 +11,7 @@ from numpyro_sgmcmc import SGHMC, SGLD, UBU, Dense, Diagonal, Identity, Plain, S
 from numpyro_sgmcmc import UniformMinibatch as Uniform
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target, curvatures
-from numpyro_sgmcmc.preparation.mode import describe, find_mode
+from numpyro_sgmcmc.preparation.mode_search import describe, find_mode
 from numpyro_sgmcmc.preparation.noise import gradient_noise
 from numpyro_sgmcmc.preparation.thresholds import TOLERANCE
 from tests.marks import briefly

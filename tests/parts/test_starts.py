@@ -13,7 +13,7 @@ from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target
 from numpyro_sgmcmc.preparation.approximation import is_sound, laplace
 from numpyro_sgmcmc.preparation.axes import principal_axes
-from numpyro_sgmcmc.preparation.mode import find_mode
+from numpyro_sgmcmc.preparation.mode_search import find_mode
 
 ROWS = 400
 SCALES = np.array([1e-4, 1e-2, 1.0, 1e2, 1e4])

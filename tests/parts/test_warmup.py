@@ -25,7 +25,7 @@ from numpyro_sgmcmc.preparation.approximation import is_sound, laplace
 from numpyro_sgmcmc.preparation.learning import is_lost, updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
 from numpyro_sgmcmc.preparation.mean_field import mean_field
-from numpyro_sgmcmc.preparation.mode import find_mode
+from numpyro_sgmcmc.preparation.mode_search import find_mode
 from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen, Window
