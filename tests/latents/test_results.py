@@ -9,6 +9,7 @@ from scipy.stats import norm
 
 import numpyro_sgmcmc as sg
 from numpyro_sgmcmc.results import local_draws, whole
+from tests.contract.problem import assert_same
 from tests.driving.problem import assert_identical
 from tests.latents.problem import ERROR, Y, binomial, gaussian, posterior
 
@@ -115,6 +116,22 @@ def test_the_driver_and_a_resumed_folder_give_the_same_bits(tmp_path):
     sg.run(short, jax.random.key(1), DATA, folder=tmp_path)
     sg.run(driven, jax.random.key(1), DATA, folder=tmp_path)
     assert_identical(own, driven)
+
+
+def test_rows_in_a_file_and_their_latents_in_memory(tmp_path):
+    """Draws, latents and what is made of them are those from rows in memory."""
+    np.save(tmp_path / "y.npy", np.asarray(DATA))
+    found = []
+    for data in (np.asarray(DATA), np.load(tmp_path / "y.npy", mmap_mode="r")):
+        mcmc = mcmc_of(num_warmup=5, num_samples=20, num_chains=2)
+        sg.run(mcmc, jax.random.key(0), data, folder=tmp_path / type(data).__name__)
+        groups = {"log_likelihood": True, "posterior_predictive": True, "draws": 5}
+        given = sg.to_inference_data(mcmc, verdict=False, **groups)
+        names = "posterior", "latents", "log_likelihood", "posterior_predictive"
+        values = {name: {k: np.asarray(v) for k, v in given[name].items()} for name in names}
+        rows = sg.local_posterior(mcmc, [4, 1], draws=3)
+        found.append((values, np.asarray(rows["a"])))
+    assert_same(found[1], found[0])
 
 
 @pytest.mark.long
