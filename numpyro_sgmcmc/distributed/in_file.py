@@ -7,7 +7,7 @@ from typing import Literal, final
 
 import numpy as np
 
-from numpyro_sgmcmc.model import glimpse
+from numpyro_sgmcmc.model import checksum
 
 
 @final
@@ -21,7 +21,8 @@ class InFile:
         shape: of the array.
         order: "C" or "F".
         offset: bytes of the file before the array.
-        seen: a checksum of some entries, which tells another file of this name.
+        status: inode, size and time of the last change, which tell the same file.
+        content: checksum of the entries, which tells an equal one.
     """
 
     path: str
@@ -29,21 +30,34 @@ class InFile:
     shape: tuple[int, ...]
     order: Literal["C", "F"]
     offset: int
-    seen: int
+    status: tuple[int, int, int]
+    content: int
 
     def opened(self) -> np.memmap:
         """Return the array, which is not read into memory.
+
+        Another file than the one that was described is read once, to compare all of its entries.
 
         Raises:
             ValueError: if this machine has no such file, or another one of this name.
         """
         try:
-            array = np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)
+            array = self._mapped()
         except (OSError, ValueError) as error:  # ValueError: the file is too short
             raise ValueError(self._expected(str(error))) from error
-        if _seen(array) != self.seen:
+        if _status(self.path) != self.status and checksum(array) != self.content:
             raise ValueError(self._expected("a file with other entries"))
         return array
+
+    def is_held(self) -> bool:
+        """Return whether the file of this name holds these entries, all of which are read."""
+        try:
+            return checksum(self._mapped()) == self.content
+        except ValueError:  # it is too short
+            return False
+
+    def _mapped(self) -> np.memmap:
+        return np.memmap(self.path, self.dtype, "r", self.offset, self.shape, self.order)
 
     def _expected(self, got: str) -> str:
         return (
@@ -56,7 +70,8 @@ class InFile:
 def in_file(array: np.ndarray) -> InFile | None:
     """Return where a file holds an array; None if it is in memory, or has gaps in the file.
 
-    A part of a memory-mapped array, such as its first rows, is found in the file, too.
+    A part of a memory-mapped array, such as its first rows, is found in the file, too. A file that
+    has been replaced by another one since it was mapped does not hold the array any longer.
     """
     if not isinstance(array, np.memmap) or array.mode == "c" or array.dtype.hasobject:
         return None
@@ -70,8 +85,13 @@ def in_file(array: np.ndarray) -> InFile | None:
     offset = begin + array.ctypes.data - np.frombuffer(mapped, np.uint8).ctypes.data
     path, shape = os.path.abspath(filename), tuple(map(int, array.shape))
     order = "C" if array.flags.c_contiguous else "F"
-    return InFile(path, array.dtype.str, shape, order, int(offset), _seen(array))
+    if not os.path.exists(path):
+        return None
+    given = path, array.dtype.str, shape, order, int(offset)
+    found = InFile(*given, _status(path), checksum(array))
+    return found if found.is_held() else None
 
 
-def _seen(array: np.ndarray) -> int:
-    return int(glimpse((array,), {}))
+def _status(path: str) -> tuple[int, int, int]:
+    found = os.stat(path)
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -11,6 +11,7 @@ from numpyro_sgmcmc.model.centring import Centred, centred_sites, movable_sites
 from numpyro_sgmcmc.model.energy import log_densities, stochastic_potential
 from numpyro_sgmcmc.model.fingerprint import (
     Fingerprint,
+    checksum,
     edited_in_place,
     fingerprint,
     glimpse,
@@ -27,6 +28,7 @@ __all__ = [
     "are_alike",
     "as_jax_arrays",
     "centred_sites",
+    "checksum",
     "copied_files",
     "edited_in_place",
     "fingerprint",

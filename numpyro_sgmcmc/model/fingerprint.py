@@ -123,16 +123,17 @@ _SEEN: dict[int, tuple[weakref.ref, int]] = {}
 
 def _checksum(leaf: Any, array: np.ndarray) -> int:
     if not isinstance(leaf, jax.Array):
-        return _crc(array)
+        return checksum(array)
     known = _SEEN.get(id(leaf))
     if known is not None and known[0]() is leaf:
         return known[1]
-    value, place = _crc(array), id(leaf)
+    value, place = checksum(array), id(leaf)
     _SEEN[place] = (weakref.ref(leaf, lambda _: _SEEN.pop(place, None)), value)
     return value
 
 
-def _crc(array: np.ndarray) -> int:
+def checksum(array: np.ndarray) -> int:
+    """Return the CRC-32 of all entries, as the type that JAX gives them."""
     found, wanted = 0, _type_of(array)
     for block in in_blocks(array):
         entries = np.ascontiguousarray(block, wanted)

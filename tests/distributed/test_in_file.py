@@ -61,15 +61,37 @@ def test_what_is_not_in_a_file_is_sent(path):
     assert [in_file(array) for array in in_memory] == [None] * len(in_memory)
 
 
-@pytest.mark.parametrize("fault", ["missing", "short", "other"])
+def test_a_copy_of_the_file_is_taken(path, tmp_path):
+    """As on another machine, whose file has other times."""
+    place = in_file(mapped(path))
+    copy = tmp_path / "copy.npy"
+    np.save(copy, VALUES)
+    path.unlink()
+    copy.rename(path)
+    assert np.array_equal(place.opened(), VALUES)
+
+
+@pytest.mark.parametrize("change", ["gone", "short", "an entry"])
+def test_a_file_that_was_replaced_is_not_that_of_the_array(path, change):
+    array, values = mapped(path), VALUES.copy()
+    path.unlink()
+    values[777, 1] += 1
+    if change != "gone":
+        np.save(path, VALUES[:10] if change == "short" else values)
+    assert in_file(array) is None
+    assert np.array_equal(shipment_of(Model(len, (array,), {})).arrays[0], VALUES)
+
+
+@pytest.mark.parametrize("fault", ["missing", "short", "other", "an entry"])
 def test_another_file_is_refused(path, fault):
     place = in_file(mapped(path))
-    if fault == "missing":
-        path.unlink()
-    elif fault == "short":
+    path.unlink()
+    if fault == "short":
         np.save(path, VALUES[:10])
-    else:
-        np.save(path, VALUES + 1)
+    elif fault != "missing":
+        values = VALUES.copy()
+        values[777, 1] += 1
+        np.save(path, VALUES + 1 if fault == "other" else values)
     with pytest.raises(ValueError, match=r"file '.*x.npy' on every machine; got .*same path"):
         place.opened()
 
