@@ -202,7 +202,9 @@ class AsyncMCMC(AbstractSampler):
             if self._is_open:
                 counts = counts._replace(size=self._measured_size(pool, asked))
             kernel = planned(self._stale, counts)
-            passes = WorkerPasses(pool, pool.free, kernel.options)
+            move, passes = kernel.options.latent_move, None
+            if not callable(move):  # a function of the user's belongs to latents of rows
+                passes = WorkerPasses(pool, pool.free, move)
             if self._folder is None:
                 states = first_states(kernel, counts, asked, passes)
                 job = job_of(kernel, counts, asked, states)

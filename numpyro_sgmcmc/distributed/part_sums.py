@@ -9,8 +9,9 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.distributed.gradients import Model
+from numpyro_sgmcmc.minibatch import UniformMinibatch
 from numpyro_sgmcmc.model import read_structure, split_arguments
-from numpyro_sgmcmc.preparation import Options, Target, View
+from numpyro_sgmcmc.preparation import Target, View
 
 PARTS = 16
 """Parts of a pass, whatever the number of workers: the sum does not depend on it."""
@@ -20,13 +21,13 @@ class Task(NamedTuple):
     """What is added up.
 
     Attributes:
-        options: the kernel's options.
+        latent_move: of the kernel, on which the reading of the model depends.
         rows: function of a `View`, a minibatch and the inputs.
         centring: weights of the coordinates of effects, or None.
         inputs: pytrees of NumPy arrays.
     """
 
-    options: Options
+    latent_move: str | None
     rows: Callable
     centring: dict[str, Any] | None
     inputs: tuple
@@ -48,11 +49,11 @@ class PartSums:
 
     def part(self, number: int, task: bytes) -> Any:
         """Return the sum over a part, of NumPy arrays."""
-        options, rows, centring, inputs = Task(*loads(task))
+        latent_move, rows, centring, inputs = Task(*loads(task))
         if self._target is None:
             args, kwargs = self._args, self._kwargs
-            structure = read_structure(self._function, args, kwargs, options.latent_move)
-            self._target = Target(structure, options.minibatch, args, kwargs)
+            structure = read_structure(self._function, args, kwargs, latent_move)
+            self._target = Target(structure, UniformMinibatch(), args, kwargs)
         target = self._target.partly_centred(centring)
         program = partial(_part, rows)
         found = target.run(program, np.int32(number), *inputs, name=("part", rows))

@@ -8,17 +8,15 @@ from typing import Any, final
 import jax
 import numpy as np
 
+from numpyro_sgmcmc.distributed.loop import MOST_LOSSES
 from numpyro_sgmcmc.distributed.messages import Part
 from numpyro_sgmcmc.distributed.part_sums import PARTS, Task
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Joined, Lost
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation import AbstractPasses, Options
+from numpyro_sgmcmc.preparation import AbstractPasses
 
 MANY_MINIBATCHES = 64
 """Minibatches of a pass from which it is left to workers; shorter ones are made here."""
-
-MOST_LOSSES = 10
-"""Workers that may be lost one after the other."""
 
 TICK = 1.0
 """Seconds of a wait."""
@@ -42,18 +40,18 @@ class WorkerPasses(AbstractPasses):
     Args:
         pool: workers that nobody else asks meanwhile.
         free: those that have started.
-        options: the kernel's options.
+        latent_move: of the kernel.
     """
 
-    def __init__(self, pool: AbstractPool, free: list[int], options: Options) -> None:
-        self._pool, self._free, self._options = pool, deque(free), options
+    def __init__(self, pool: AbstractPool, free: list[int], latent_move: str | None) -> None:
+        self._pool, self._free, self._latent_move = pool, deque(free), latent_move
         self.count = 0
 
     def total(self, rows: Callable, centring: dict[str, Any] | None, inputs: tuple) -> Any:
         """Return `rows(view, minibatch, *inputs)` for all rows."""
         self.count += 1
         given = jax.tree.map(np.asarray, (centring, inputs))
-        task = dumps(tuple(Task(self._options, rows, *given)))
+        task = dumps(tuple(Task(self._latent_move, rows, *given)))
         parts = self._computed([Part(number, task) for number in range(PARTS)])
         return jax.tree.map(lambda *each: sum(each[1:], start=each[0]), *parts)
 

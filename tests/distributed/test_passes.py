@@ -11,8 +11,9 @@ import pytest
 
 from numpyro_sgmcmc import SGLDFP, SGHMCSplit, StaleGradient
 from numpyro_sgmcmc.distributed.job import Asked, first_states, model_of
+from numpyro_sgmcmc.distributed.loop import MOST_LOSSES
 from numpyro_sgmcmc.distributed.part_sums import PARTS, PartSums
-from numpyro_sgmcmc.distributed.passes import MOST_LOSSES, WorkerPasses, are_long
+from numpyro_sgmcmc.distributed.passes import WorkerPasses, are_long
 from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Joined, Lost
 from numpyro_sgmcmc.minibatch import UniformMinibatch
 from numpyro_sgmcmc.model import read_structure
@@ -81,7 +82,7 @@ class PartPool(AbstractPool):
 
 def passes_of(kernel, args, **given):
     pool = PartPool(model_of(kernel, args, {}), **given)
-    return WorkerPasses(pool, pool.free, kernel.options), pool
+    return WorkerPasses(pool, pool.free, kernel.options.latent_move), pool
 
 
 def target_of(model, args):
@@ -151,7 +152,7 @@ def test_the_preparation_leaves_its_passes_to_workers(which, monkeypatch):
     args = rows(columns=columns)
     make = {
         "chosen": lambda: SGHMCSplit(model),
-        "given": lambda: SGLDFP(model, 1e-4),
+        "given": lambda: SGLDFP(model, lambda count: 1e-4),  # which cannot be sent
         "high-dimensional": lambda: SGLDFP(model, 1e-6),
     }[which]
     alone, _ = prepared(make(), args)

@@ -178,7 +178,7 @@ def test_passes_by_workers_of_which_one_is_killed(cluster):
     local, _ = passes_of(kernel, args)
     wanted = local.total(row_sums.second_order, None, inputs)
     with RayPool(RayOptions(2, None, 120.0), model_of(kernel, args, {})) as pool:
-        passes = WorkerPasses(pool, pool.free, kernel.options)
+        passes = WorkerPasses(pool, pool.free, None)
         assert_same(passes.total(row_sums.second_order, None, inputs), wanted, rtol=0, atol=0)
         os.kill(pool.workers[0]["pid"], signal.SIGKILL)
         assert_same(passes.total(row_sums.second_order, None, inputs), wanted, rtol=0, atol=0)
