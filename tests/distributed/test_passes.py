@@ -145,7 +145,9 @@ def prepared(kernel, args, passes=None):
     return first_states(stale, counts_of(warmup=100), asked, passes), stale
 
 
-@pytest.mark.parametrize("which", ["chosen", "given", "high-dimensional"])
+@pytest.mark.parametrize(
+    "which", ["chosen", "given", pytest.param("high-dimensional", marks=pytest.mark.long)]
+)
 def test_the_preparation_leaves_its_passes_to_workers(which, monkeypatch):
     """It comes to what it comes to without workers, and passes over no rows in this process."""
     columns = 400 if which == "high-dimensional" else COLUMNS

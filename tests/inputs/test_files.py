@@ -38,8 +38,7 @@ def draws_by(run, rows):
     return mcmc
 
 
-@pytest.mark.parametrize("mode", ["r", "r+", "c"])
-@pytest.mark.parametrize("run", [MCMC.run, sg.run])
+@pytest.mark.parametrize(("run", "mode"), [(MCMC.run, "r"), (sg.run, "r+"), (sg.run, "c")])
 @pytest.mark.filterwarnings("ignore::UserWarning")  # advice for 20 draws
 def test_draws_are_those_from_memory(tmp_path, run, mode):
     on_disk = draws_by(run, saved(tmp_path, data(), mode))
