@@ -2,8 +2,8 @@
 
     python -m benchmarks.staleness.passes
 
-The model is a negative binomial regression. A pass computes U, its gradient and its Hessian. The ways alternate,
-and medians are printed.
+The model is a negative binomial regression. A pass computes U, its gradient and its Hessian. The
+ways alternate, and medians are printed.
 """
 
 from functools import partial
