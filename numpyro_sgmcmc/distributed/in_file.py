@@ -21,8 +21,8 @@ class InFile:
         shape: of the array.
         order: "C" or "F".
         offset: bytes of the file before the array.
-        status: inode, size and time of the last change, which tell the same file.
-        content: checksum of the entries, which tells an equal one.
+        status: inode, size and time of the last change, by which the same file is recognised.
+        content: checksum of the entries, by which a copy of the file is recognised.
     """
 
     path: str
@@ -53,7 +53,7 @@ class InFile:
         """Return whether the file of this name holds these entries, all of which are read."""
         try:
             return checksum(self._mapped()) == self.content
-        except ValueError:  # it is too short
+        except (OSError, ValueError):  # ValueError: it is too short
             return False
 
     def _mapped(self) -> np.memmap:

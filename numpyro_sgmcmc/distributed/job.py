@@ -17,7 +17,6 @@ from numpyro_sgmcmc.distributed.wire import kinds_of
 from numpyro_sgmcmc.driving.collected import Collected, collected_of
 from numpyro_sgmcmc.driving.leaves import is_key
 from numpyro_sgmcmc.kernels import AbstractKernel, StaleGradient
-from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preconditioner import Identity
 from numpyro_sgmcmc.preparation import AbstractPasses, Adaptation, Options, Target
 from numpyro_sgmcmc.staleness import no_past
@@ -112,12 +111,12 @@ def first_states(
         kernel: with the ages that are expected.
         counts: numbers of the run.
         asked: its arguments.
-        passes: makes the preparation's passes over all rows if there are many; None makes them
-            here, and so do `init_params`, with which every chain's `init` prepares.
+        passes: makes the preparation's passes over all rows if these are long. They are made in
+            this process if it is None, or if there are `init_params`, at which searches start.
     """
     if passes is not None and asked.init_params is None:
-        given = kernel.model, asked.args, asked.kwargs
-        if are_long(read_structure(*given, kernel.options.latent_move)):
+        target, _ = kernel.memory.bind(kernel.model, kernel.options, asked.args, asked.kwargs)
+        if are_long(target.structure):
             kernel.prepare(counts.num_warmup, asked.args, asked.kwargs, passes)
     several = counts.num_servers > 1
     keys = jax.random.split(asked.rng_key, counts.num_servers) if several else asked.rng_key

@@ -48,7 +48,8 @@ def run(
     """Run an `MCMC` so that it can be watched, stopped, killed and resumed.
 
     The draws equal those of `mcmc.run` to the bit. They may differ by rounding if flags of XLA
-    select another code generation, in which the bits of a loop depend on the program around it.
+    select another code generation, in which the bits of a loop depend on the program around it, or
+    if data are in files or have 64 MB or more, which are inputs of the program here.
     Afterwards `mcmc.get_samples`, `get_extra_fields`, `print_summary` and `last_state`, and
     `to_inference_data`, `diagnose` and `report`, work as after `mcmc.run`. Any NumPyro kernel can
     be run.

@@ -14,17 +14,12 @@ from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Joined, Lost
 from numpyro_sgmcmc.distributed.sampled import sampled
 
 
-class LocalPool(AbstractPool):
-    """Answers the requests of a random worker at each wait; `fault` may change what it says."""
+class RandomPool(AbstractPool):
+    """Lets a random worker `answer` at each wait; `events` may change what it says."""
 
-    def __init__(self, model, settings, workers, seed=0):
-        self._program = GradientProgram(model, settings)
-        self._rng, self._open = np.random.default_rng(seed), {}
-        self._new = [Joined(worker) for worker in range(workers)]
+    def __init__(self, seed=0, new=()):
+        self._rng, self._open, self._new = np.random.default_rng(seed), {}, list(new)
         self.count = 0
-
-    def hold(self, server, version, state):
-        self._program.hold(server, version, state)
 
     def submit(self, worker, request):
         assert worker not in self._open
@@ -41,11 +36,25 @@ class LocalPool(AbstractPool):
         worker = int(self._rng.choice(sorted(self._open)))
         request = self._open.pop(worker)
         self.count += 1
-        return self.events(worker, request, self._program.answer(request))
+        return self.events(worker, request, self.answer(request))
 
     def events(self, worker, request, answer):
         """Return what happens; tests of faults replace this."""
         return [Answered(worker, request, answer)]
+
+
+class LocalPool(RandomPool):
+    """Answers requests for gradients."""
+
+    def __init__(self, model, settings, workers, seed=0):
+        super().__init__(seed, map(Joined, range(workers)))
+        self._program = GradientProgram(model, settings)
+
+    def hold(self, server, version, state):
+        self._program.hold(server, version, state)
+
+    def answer(self, request):
+        return self._program.answer(request)
 
 
 class FaultyPool(LocalPool):

@@ -14,12 +14,12 @@ from numpyro_sgmcmc.distributed.job import Asked, first_states, model_of
 from numpyro_sgmcmc.distributed.loop import MOST_LOSSES
 from numpyro_sgmcmc.distributed.part_sums import PARTS, PartSums
 from numpyro_sgmcmc.distributed.passes import WorkerPasses, are_long
-from numpyro_sgmcmc.distributed.pool import AbstractPool, Answered, Joined, Lost
+from numpyro_sgmcmc.distributed.pool import Joined, Lost
 from numpyro_sgmcmc.minibatch import UniformMinibatch
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target, row_sums
 from tests.contract.problem import assert_same
-from tests.distributed.local import counts_of
+from tests.distributed.local import RandomPool, counts_of
 
 ROWS, BATCH, COLUMNS = 1_003, 10, 3
 """The rows are no multiple of the parts: the last block repeats some."""
@@ -48,36 +48,26 @@ def hierarchy(x, y, groups):
         numpyro.sample("y", dist.Normal(effects[groups[i]], 1.0), obs=y[i])
 
 
-class PartPool(AbstractPool):
-    """Adds up a part at each wait, by a random worker; `lost` tells which answers are lost."""
+class PartPool(RandomPool):
+    """Adds up parts; `lost` tells from their count which answers are lost."""
 
     def __init__(self, given, workers=3, lost=lambda count: False):
+        super().__init__()
         self._sums, self._lost = PartSums(given), lost
-        self._rng, self._open, self._new = np.random.default_rng(0), {}, []
-        self.free, self.count, self.numbers = list(range(workers)), 0, []
+        self.free, self.numbers = list(range(workers)), []
 
     def hold(self, server, version, state):
         raise AssertionError
 
-    def submit(self, worker, request):
-        assert worker not in self._open
-        self._open[worker] = request
+    def answer(self, part):
+        return self._sums.part(part.number, part.task)
 
-    @property
-    def is_busy(self):
-        return bool(self._open or self._new)
-
-    def wait(self, seconds):
-        events, self._new = self._new, []
-        if events or not self._open:
-            return events
-        worker = int(self._rng.choice(sorted(self._open)))
-        part, self.count = self._open.pop(worker), self.count + 1
+    def events(self, worker, request, answer):
         if self._lost(self.count):
             self._new = [Joined(worker)]
-            return [Lost(worker, part, "ended")]
-        self.numbers.append(part.number)
-        return [Answered(worker, part, self._sums.part(part.number, part.task))]
+            return [Lost(worker, request, "ended")]
+        self.numbers.append(request.number)
+        return super().events(worker, request, answer)
 
 
 def passes_of(kernel, args, **given):
