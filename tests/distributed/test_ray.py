@@ -90,7 +90,7 @@ def kill_some(pool, killed, times):
     """Kill workers at random moments, in their start too, which is slow on a busy machine."""
     rng, answers = np.random.default_rng(0), []
     while len(killed) < KILLS:
-        time.sleep(rng.uniform(0.2, 1.5))
+        time.sleep(rng.uniform(0.1, 0.8))
         if len(answers) >= KILLED and len(times) == answers[-KILLED]:
             continue
         pid = int(rng.choice([one["pid"] for one in pool.workers.values()]))
