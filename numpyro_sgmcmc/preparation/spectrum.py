@@ -35,6 +35,7 @@ from numpyro_sgmcmc.preparation.lanczos import quadrature
 from numpyro_sgmcmc.preparation.limits import Chosen, Limits
 from numpyro_sgmcmc.preparation.noisy_directions import has_row_noise
 from numpyro_sgmcmc.preparation.options import Options
+from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.row_energies import effective_parameters
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
@@ -133,6 +134,34 @@ def noise_spectrum(
     found = target.run(measure, *inputs, name=("noise spectrum", identity_of(gradient)))
     curvatures, noise, parameters = (np.asarray(x, np.float64) for x in found)
     return Spectrum(curvatures, noise, float(parameters))
+
+
+def predicting_instead(
+    target: Target, key: jax.Array, options: Options, chosen: Chosen, cost: float, given: Any
+) -> ForPredictions | None:
+    """Return settings for predictions where those for every parameter take too long, else None.
+
+    Settings for every parameter that take m transitions of a draw are given up for a gain of at
+    least `LEAST_GAIN` where m is `max_num_steps` or more, and `LEAST_GAIN * max_num_steps / m`
+    below. So parameters keep their guarantee where it is cheap.
+
+    Args:
+        target: the model bound to its data.
+        key: key of the measurements.
+        options: the user's choices.
+        chosen: settings that keep the variance of every parameter within the tolerance.
+        cost: minibatch gradients that these take to relax.
+        given: further arguments of `predicting`.
+    """
+    wanted = float(wanted_steps(Need(2 * chosen.relaxation_steps)))
+    least_gain = LEAST_GAIN * max(1.0, options.max_num_steps / wanted)
+    *_, limits, caution, slowest = given
+    # Without noise they would relax in so many steps, which saves the measurement in most cases.
+    fewest = float(limits.dynamics.relaxation_steps(slowest, caution * limits.smooth))
+    if fewest * least_gain > cost:
+        return None
+    found = predicting(target, key, options, *given)
+    return None if found is None or found.cost * least_gain > cost else found
 
 
 def predicting(

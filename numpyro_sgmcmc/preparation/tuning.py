@@ -1,7 +1,6 @@
 """Choice of the settings that the user left open: gradient, friction, correction, step size."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +12,7 @@ from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
-from numpyro_sgmcmc.preparation.limits import Chosen, Limits, choose, limits_of
+from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, measured_noise, silence
 from numpyro_sgmcmc.preparation.noisy_directions import (
     has_row_noise,
@@ -22,10 +21,9 @@ from numpyro_sgmcmc.preparation.noisy_directions import (
     with_noisy_directions,
 )
 from numpyro_sgmcmc.preparation.options import Options
-from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
 from numpyro_sgmcmc.preparation.slowing import allowed, share_of_all, slowed, slowest
-from numpyro_sgmcmc.preparation.spectrum import ForPredictions, predicting
+from numpyro_sgmcmc.preparation.spectrum import predicting_instead
 from numpyro_sgmcmc.preparation.target import Target
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
@@ -126,7 +124,7 @@ def choose_numbers(
         linear, smooth = unextended
         given = gradients, linear, anchor, points, smooth, caution, softest
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
-        for_predictions = _for_predictions(target, key_spectrum, options, chosen, cost, given)
+        for_predictions = predicting_instead(target, key_spectrum, options, chosen, cost, given)
     if for_predictions is not None:
         preconditioner, limits = unextended
         gradient, scheme, chosen = for_predictions
@@ -271,25 +269,6 @@ def _with_noisy_directions(
     if float(found.residual) * LEAST_GAIN > float(noise.residual):
         return linear, noise, 0
     return wider, found, wider.subspace.size - linear.subspace.size
-
-
-def _for_predictions(
-    target: Target, key: jax.Array, options: Options, chosen: Chosen, cost: float, given: Any
-) -> ForPredictions | None:
-    """Return settings for predictions where those for every parameter take too long, else None.
-
-    Args:
-        target: the model bound to its data.
-        key: key of the measurements.
-        options: the user's choices.
-        chosen: settings that keep the variance of every parameter within the tolerance.
-        cost: minibatch gradients that these take to relax.
-        given: further arguments of `predicting`.
-    """
-    if wanted_steps(Need(2 * chosen.relaxation_steps)) <= options.max_num_steps:
-        return None
-    found = predicting(target, key, options, *given)
-    return None if found is None or found.cost * LEAST_GAIN > cost else found
 
 
 def as_correction(kind: str, noise: Noise, temperature: float) -> AbstractCorrection:

@@ -27,8 +27,14 @@ from numpyro_sgmcmc.preparation.lanczos import quadrature
 from numpyro_sgmcmc.preparation.limits import limits_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.row_energies import effective_parameters, time_of_rows
-from numpyro_sgmcmc.preparation.spectrum import Spectrum, noise_spectrum, predicting, widening
-from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE
+from numpyro_sgmcmc.preparation.spectrum import (
+    Spectrum,
+    noise_spectrum,
+    predicting,
+    predicting_instead,
+    widening,
+)
+from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE, WORTH
 from numpyro_sgmcmc.preparation.windows import Seen
 from numpyro_sgmcmc.stationary import relative_variance
 
@@ -154,7 +160,8 @@ def limits(temperature=1.0):
     return limits_of(Splitting(), typical, jnp.float32(noise.max()), SIZE, temperature)
 
 
-def chosen(asked, temperature, other=None):
+def asked_for(asked, temperature, other=None):
+    """Return the arguments of `predicting`."""
     target, points, curvature, *_ = problem()
     target = other or target
     points = points.mean(0) + jnp.sqrt(temperature) * (points - points.mean(0))
@@ -173,8 +180,35 @@ def chosen(asked, temperature, other=None):
         has_open_minibatch=True,
     )
     linear = Diagonal(jnp.asarray(MAP, jnp.float32))
-    inputs = (Plain(),), linear, None, points, limits(temperature), 1.0, curvature.min()
-    return predicting(target, KEYS[1], options, *inputs)
+    given = (Plain(),), linear, None, points, limits(temperature), 1.0, curvature.min()
+    return target, KEYS[1], options, given
+
+
+def chosen(asked, temperature, other=None):
+    *inputs, given = asked_for(asked, temperature, other)
+    return predicting(*inputs, *given)
+
+
+@pytest.mark.parametrize(("wanted", "gain"), [(5_000, 2), (1_024, 2), (512, 4), (64, 32)])
+def test_parameters_are_given_up_for_a_gain_that_grows_as_they_get_cheaper(wanted, gain):
+    """`wanted` are the transitions of a draw that suits every parameter, of at most 1,024."""
+    *inputs, given = asked_for(None, 1.0)
+    found = predicting(*inputs, *given)
+    steps = jnp.asarray(wanted / (2 * np.arctanh(WORTH)))
+    every = found.chosen._replace(relaxation_steps=steps)
+    for factor, is_taken in ((1.01, True), (0.99, False)):
+        cost = factor * gain * found.cost
+        assert (predicting_instead(*inputs, every, cost, given) is not None) == is_taken
+
+
+def test_predictions_are_not_measured_where_they_cannot_gain_enough(monkeypatch):
+    """Even without noise they would take more than half of the steps."""
+    *inputs, given = asked_for(None, 1.0)
+    every = predicting(*inputs, *given).chosen._replace(relaxation_steps=jnp.asarray(1e5))
+    fewest = float(limits().dynamics.relaxation_steps(given[-1], limits().smooth))
+    where = "numpyro_sgmcmc.preparation.spectrum.predicting"
+    monkeypatch.setattr(where, lambda *_: pytest.fail("was measured"))
+    assert predicting_instead(*inputs, every, 1.99 * fewest, given) is None
 
 
 @pytest.mark.parametrize(
