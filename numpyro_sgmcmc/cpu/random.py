@@ -26,6 +26,7 @@ from jax.custom_batching import custom_vmap
 
 from numpyro_sgmcmc.cpu.gate import is_on
 from numpyro_sgmcmc.cpu.threefry import WORD, hashed, mixed
+from numpyro_sgmcmc.cpu.trips import in_two_trips
 
 FRACTION = 23
 """Bits of the fraction of a float."""
@@ -146,16 +147,8 @@ def _in_two_trips(
     key: jax.Array, shape: tuple[int, ...], make: Callable[[jax.Array], jax.Array]
 ) -> jax.Array:
     """Return `make` of random words, applied to each number, in a loop of two iterations."""
-    count = prod(shape)
-    if count < 2:
-        return make(_words(key, _places(shape)))
-    half = -(-count // 2)
-
-    def trip(number: jax.Array) -> jax.Array:
-        return make(_words(key, jax.lax.iota(jnp.uint32, half) + number * np.uint32(half)))
-
-    made = jax.lax.map(trip, jnp.arange(2, dtype=jnp.uint32))
-    return made.ravel()[:count].reshape(shape)
+    made = in_two_trips(prod(shape), lambda places: make(_words(key, places)), jnp.uint32)
+    return made.reshape(shape)
 
 
 def _words(key: jax.Array, places: jax.Array) -> jax.Array:

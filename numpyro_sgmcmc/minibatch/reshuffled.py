@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.cpu.trips import in_two_trips
 from numpyro_sgmcmc.minibatch.base import AbstractMinibatch, Epoch
 from numpyro_sgmcmc.minibatch.permutation import permuted, round_keys
 from numpyro_sgmcmc.minibatch.uniform import split_by_plate
@@ -39,18 +40,22 @@ def advance(stream: Stream, size: int, count: int) -> Stream:
     return stream._replace(epoch=stream.epoch + place // size, place=place % size)
 
 
-def read(stream: Stream, size: int, places: jax.Array) -> jax.Array:
-    """Return the rows at places, shape (B,), counted from the stream's position, with B <= N.
+def read(stream: Stream, size: int, first: Any, count: int) -> jax.Array:
+    """Return `count` rows from place `first` on, counted from the stream's position, with B <= N.
 
     B consecutive places lie in at most two epochs.
     """
-    places = stream.place + places
-    epochs = stream.epoch + places // size
-    first = epochs[0]
+    begin = stream.place + first
+    epoch = stream.epoch + begin // size
     early, late = (
-        round_keys(random.fold_in(stream.key, epoch), size)[:, None] for epoch in (first, first + 1)
+        round_keys(random.fold_in(stream.key, epoch), size)[:, None] for epoch in (epoch, epoch + 1)
     )
-    return permuted(jnp.where(epochs == first, early, late), size, places % size)
+
+    def rows(places: jax.Array) -> jax.Array:
+        places = begin % size + places
+        return permuted(jnp.where(places < size, early, late), size, places % size)
+
+    return in_two_trips(count, rows)
 
 
 @final
@@ -83,7 +88,7 @@ class ReshuffledMinibatch(AbstractMinibatch):
         """Return the next B rows of each plate's stream; `key` is not used."""
         rows, streams = {}, {}
         for name, (size, batch) in plates.items():
-            rows[name] = read(state[name], size, jnp.arange(batch))
+            rows[name] = read(state[name], size, 0, batch)
             streams[name] = advance(state[name], size, batch)
         return rows, streams
 

@@ -56,7 +56,7 @@ class SweepMinibatch(AbstractMinibatch):
             stream, step = state[name]
             blocks = size // batch
             block = jnp.minimum(step, 2 * blocks - 1 - step)
-            rows[name] = read(stream, size, block * batch + jnp.arange(batch))
+            rows[name] = read(stream, size, block * batch, batch)
             is_over = step == 2 * blocks - 1
             ahead = advance(stream, size, blocks * batch)
             stream = Stream(

@@ -8,13 +8,21 @@ import numpyro.distributions as dist
 import pytest
 from numpyro.infer import MCMC
 
-from numpyro_sgmcmc import SGLD, SGRRLD, ContiguousMinibatch, FixedPoint, SGHMCSplit
+from numpyro_sgmcmc import (
+    SGLD,
+    SGRRLD,
+    ContiguousMinibatch,
+    FixedPoint,
+    ReshuffledMinibatch,
+    SGHMCSplit,
+)
 from numpyro_sgmcmc.cpu import gate, random, slices
 from numpyro_sgmcmc.cpu.assembly import MANY_NUMBERS
 from numpyro_sgmcmc.cpu.slices import by_slices
+from numpyro_sgmcmc.cpu.trips import in_two_trips
 from numpyro_sgmcmc.minibatch import uniform_rows
 from numpyro_sgmcmc.model.flat import flat_maps
-from numpyro_sgmcmc.types import Minibatch
+from numpyro_sgmcmc.types import Minibatch, Plate
 from tests.marks import briefly
 
 ROUNDING = 2e-5
@@ -33,6 +41,7 @@ KERNELS = {
     "slices": lambda: SGLD(model, 5e-3, minibatch=ContiguousMinibatch()),
     "anchor": lambda: SGHMCSplit(model, 5e-2, friction=5.0, gradient=FixedPoint()),
     "two walkers": lambda: SGRRLD(model, 5e-3),
+    "epochs": lambda: SGHMCSplit(model, 5e-2, friction=5.0, minibatch=ReshuffledMinibatch()),
 }
 
 
@@ -133,3 +142,23 @@ def test_runs_agree(plain, name):
     np.testing.assert_allclose(plain_draws, draws, rtol=0, atol=ROUNDING * scale)
     assert jnp.array_equal(*map(jax.random.key_data, (plain_key, key)))
     assert jnp.std(draws) > 0.01
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 8])
+def test_two_trips_make_every_entry_once(count):
+    made = jax.jit(lambda y: y[in_two_trips(count, lambda places: places * places)])(jnp.arange(99))
+    assert np.array_equal(made, np.arange(count) ** 2)
+
+
+def test_rows_of_an_epoch_are_not_computed_again_where_they_are_read():
+    """Each of three gathers would otherwise hash the rows anew, for each number that it takes."""
+    scheme, plates = ReshuffledMinibatch(), {"rows": Plate(1_000, 200)}
+
+    def read(state, tables):
+        indices, _ = scheme.draw(jax.random.key(1), jnp.zeros((), jnp.int32), plates, state)
+        return [table[indices["rows"]].sum(0) for table in tables]
+
+    state = scheme.init(jax.random.key(0), plates)
+    tables = [jnp.ones((1_000, count)) for count in (1, 3, 5)]
+    program = jax.jit(read).lower(state, tables).compile().as_text()
+    assert program.count(str(0x85EBCA6B)) == 1  # a multiplier of the hash
