@@ -182,7 +182,11 @@ SNAPSHOTS = 16
 """Positions of each walker that a window records, where memory allows."""
 
 FEWEST_SNAPSHOTS = 4
-"""Their number from `MANY_SEGMENTS` dimensions on."""
+"""Their number above `MOST_COORDINATES` dimensions. Above `MANY_SEGMENTS`, noise and curvature are
+measured at as many of them."""
+
+MOST_COORDINATES = 2**17
+"""In so many dimensions all snapshots of 8 walkers take 67 MB in single precision."""
 
 LARGEST_GROWTH = 4
 """Largest ratio of the lengths of a window and the one before, so that settings from a short window

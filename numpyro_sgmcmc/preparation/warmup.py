@@ -119,7 +119,7 @@ def warm_up(
         if float(seen.diverging) > 0:
             caution /= 2
         positions = seen.last
-        points = seen.snapshots.reshape(-1, dimension)
+        points = seen.points(point_count(dimension))
         before = adaptation
         # Directions that differ over the posterior do so after every window.
         differ = before.noisy_directions == 0

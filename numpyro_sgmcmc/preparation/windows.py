@@ -22,6 +22,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     FEWEST_SEGMENTS,
     FEWEST_SNAPSHOTS,
     MANY_SEGMENTS,
+    MOST_COORDINATES,
     RECORDED,
     SEGMENTS,
     SNAPSHOTS,
@@ -60,6 +61,12 @@ class Seen(NamedTuple):
     segments: Any = None
     variances: Any = None
     segment_length: Any = 0
+
+    def points(self, count: int) -> jax.Array:
+        """Return about so many of the snapshots, (count, d): the last of each equal part."""
+        snapshots, walkers, dimension = self.snapshots.shape
+        every = max(1, snapshots * walkers // count)
+        return self.snapshots[every - 1 :: every].reshape(-1, dimension)
 
 
 @final
@@ -154,7 +161,7 @@ class Window:
         burnt = records // BURN_IN
         is_small = dimension <= MANY_SEGMENTS
         several = SEGMENTS if is_small else FEWEST_SEGMENTS
-        snapshot_count = SNAPSHOTS if is_small else FEWEST_SNAPSHOTS
+        snapshot_count = SNAPSHOTS if dimension <= MOST_COORDINATES else FEWEST_SNAPSHOTS
         each = (records - burnt) // several
         root = self.temperature**0.5
 
@@ -206,6 +213,7 @@ class Window:
         )
         last, *_, bad = moving
         counted = (records - burnt).astype(start.dtype)
+        snapshots = _without_gaps(snapshots, records - burnt)
         segments = segments / jnp.maximum(each, 1)
         mean_square = squares / (jnp.maximum(each, 1) * several * walkers)
         return Seen(
@@ -228,3 +236,14 @@ def _second_moments(whiten: AbstractLinearMap, y: jax.Array) -> Any:
         outside = y - jax.vmap(whiten.subspace.vector)(inside)
         return jnp.sum(outside**2, axis=0), inside.T @ inside
     return y.T @ y if y.shape[1] <= DENSE_COVARIANCE else jnp.sum(y**2, axis=0)
+
+
+def _without_gaps(snapshots: jax.Array, records: jax.Array) -> jax.Array:
+    """Return snapshots in which those that a short window has not taken repeat the ones before.
+
+    Of n records the one with number k was written to the place k s // n of s. If n is s or more,
+    every place has been written to last by the record (i + 1) n / s - 1, rounded up.
+    """
+    count, records = len(snapshots), jnp.maximum(records, 1)
+    last = -(-(jnp.arange(count) + 1) * records // count) - 1
+    return snapshots[last * count // records]

@@ -20,7 +20,7 @@ from numpyro_sgmcmc import (
     UniformMinibatch,
 )
 from numpyro_sgmcmc.model import read_structure
-from numpyro_sgmcmc.preparation import Approximation, Target
+from numpyro_sgmcmc.preparation import Approximation, Target, point_count
 from numpyro_sgmcmc.preparation.approximation import is_sound, laplace
 from numpyro_sgmcmc.preparation.learning import is_lost, updated
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
@@ -205,6 +205,30 @@ def test_a_window_of_many_dimensions_records_every_fourth_transition(size):
         assert abs(variances.mean() - exact) < 5 * error
     share = np.mean(np.asarray(seen.segments).var((0, 1), ddof=1)) / exact
     assert share * int(seen.segment_length) == pytest.approx(2 * friction / h, rel=0.2)
+
+
+@pytest.mark.parametrize("size, count, kept", [(3, 16, 128), (12_000, 16, 32), (150_000, 4, 32)])
+def test_times_of_rows_see_more_positions_than_noise_is_measured_at(size, count, kept):
+    """A window's walkers record them up to 131,072 dimensions, for 67 MB.
+
+    The window is so short that in many dimensions it has fewer records than snapshots.
+    """
+    target, centre, scales = target_of(normal, size), jnp.zeros(size), Diagonal(jnp.ones(size))
+    tuned = Tuned(jnp.asarray(0.1), None, scales, Plain())
+    inputs = tuned, anchor_at(target, centre), Approximation(centre, scales)
+    start, window = jnp.zeros((WALKERS, size)), Window(Splitting(1.0), Plain(), 1.0)
+    seen, _ = window.run(target, jax.random.key(0), *inputs, start, 80)
+    assert seen.snapshots.shape == (count, WALKERS, size)
+    assert seen.points(point_count(size)).shape == (kept, size)
+    assert np.array_equal(seen.points(point_count(size))[-WALKERS:], seen.last)
+    assert np.all(seen.snapshots != 0)
+
+
+def test_points_are_the_last_snapshots_of_equal_parts_of_a_window():
+    snapshots = jnp.arange(16)[:, None, None] * jnp.ones((WALKERS, 2))
+    seen = Seen(*[None] * 2, snapshots, *[None] * 3)
+    assert np.array_equal(seen.points(128), snapshots.reshape(-1, 2))
+    assert np.array_equal(seen.points(32)[::WALKERS, 0], [3, 7, 11, 15])
 
 
 def test_seconds_of_a_window_are_those_of_its_transitions_alone(monkeypatch):
