@@ -52,6 +52,9 @@ class AsyncMCMC(AbstractSampler):
     workers: `StaleGradient(kernel, lambda count: table[count])` with the ages of a server as the
     table gives its draws, up to rounding, for `remedy` None or "curvature".
 
+    Every server takes the same number of transitions, so that the weights T_p / T of Chen et al.
+    are equal. A run that is interrupted keeps as many draws of each as all of them have.
+
     Servers run in this process. So does the warm-up's search for settings, except for its passes
     over all rows, if these have 64 minibatches or more: workers add up a sixteenth of the rows at a
     time. The `num_warmup` iterations use workers. With `remedy="friction"` each transition has the

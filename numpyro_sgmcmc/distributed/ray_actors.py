@@ -56,9 +56,9 @@ def maker_of(running: RunningRay, shipment: Shipment) -> ActorMaker:
     except ray.exceptions.RayError as error:
         raise RuntimeError(
             f"Expected room for {shipment.nbytes / 1e6:,.0f} MB of data in Ray's object"
-            f" store; got: {error}. Start the nodes with a larger"
-            " `ray start --object-store-memory=...`, pass less data, or pass rows in a file, by"
-            " `numpy.load(path, mmap_mode='r')`."
+            f" store; got: {str(error).rstrip('. ')}. Start the nodes with a larger"
+            " `ray start --object-store-memory=...`, free disk space, pass less data, or pass rows"
+            " in a file, by `numpy.load(path, mmap_mode='r')`."
         ) from error
     is_known = running.folder is not None and hasattr(os, "sched_getaffinity")
     cores = tuple(sorted(os.sched_getaffinity(0))) if is_known else ()
