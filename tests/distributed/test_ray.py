@@ -161,7 +161,7 @@ def test_workers_that_cannot_be_placed_are_an_error_in_time(cluster):
     counts = counts_of(workers=CPUS + 2)
     begin = time.perf_counter()
     with pytest.raises(RuntimeError, match=r"Use fewer `num_workers`"):
-        run_on_ray(split(), rows(), counts, CPUS + 2, timeout=25.0)
+        run_on_ray(split(), rows(), counts, CPUS + 2, timeout=10.0)
     assert time.perf_counter() - begin < 60
 
 
