@@ -2,15 +2,18 @@
 
     python -m benchmarks.staleness.round_trip
 
-The gradients cost nothing. Blocks of transitions and of bare round trips, which return a message
-of the same length, alternate on the same workers. They are measured for one server with one to
-three workers, one transition a request, and for one worker with as many transitions a request as
-`steps_per_request=None` takes where gradients are cheap and may be 16 transitions old.
+The gradients cost nothing. Blocks of transitions and of bare calls, which return a message of the
+same length, alternate on the same workers. Bare calls are made one after the other, and so that
+each worker always has one: the fair comparison for several workers, whose messages overlap. There
+is one server, with one to three workers and one transition a request, and with one worker and as
+many transitions a request as `steps_per_request=None` takes where gradients are cheap and may be 16
+transitions old.
 """
 
 import argparse
 from statistics import median
 from time import perf_counter, sleep
+from typing import Any
 
 from benchmarks.staleness.cheap import run
 from numpyro_sgmcmc.distributed.messages import Request, packed
@@ -27,12 +30,13 @@ CASES = ((1, 1), (2, 1), (3, 1), (1, 17))
 
 
 class Alternating:
-    """Takes bare round trips after each block of requests."""
+    """Takes bare calls after each block of requests."""
 
-    def __init__(self) -> None:
-        self._count, self._first = 0, 0.0
+    def __init__(self, workers: int) -> None:
+        self._workers, self._count, self._first = workers, 0, 0.0
         self.requests: list[float] = []
         self.bare: list[float] = []
+        self.overlapping: list[float] = []
 
     def __call__(self, pool: RayPool, request: Request) -> None:
         self._count += 1
@@ -41,15 +45,33 @@ class Alternating:
         if self._count == BLOCK:
             self.requests.append((perf_counter() - self._first) / (BLOCK - FIRST))
             sleep(PAUSE)
-            self.bare.append(pool.round_trip(packed(request), BLOCK))
+            message = packed(request)
+            self.bare.append(pool.round_trip(message, BLOCK))
+            self.overlapping.append(overlapping_calls(pool, self._workers, message, BLOCK))
             self._count = 0
 
 
-def measured(blocks: int, workers: int, size: int) -> tuple[list[float], list[float]]:
-    """Return the mean seconds of requests, and the median of bare round trips, by block."""
-    alternating, bound = Alternating(), workers * size - 1
+def overlapping_calls(pool: RayPool, workers: int, message: Any, times: int) -> float:
+    """Return the mean seconds of bare calls, of which each worker always has one."""
+    ray, actors = pool._ray, [pool._actors[worker] for worker in range(workers)]
+    calls = {actor.ping.remote(message): actor for actor in actors}
+    begin = perf_counter()
+    for _ in range(times):
+        reference = next(iter(calls)) if workers == 1 else ray.wait(list(calls))[0][0]
+        ray.get(reference)
+        actor = calls.pop(reference)
+        calls[actor.ping.remote(message)] = actor
+    seconds = (perf_counter() - begin) / times
+    ray.get(list(calls))
+    return seconds
+
+
+def measured(blocks: int, workers: int, size: int) -> tuple[list[float], list[float], list[float]]:
+    """Return the seconds of requests, bare round trips, and bare calls that overlap, by block."""
+    alternating, bound = Alternating(workers), workers * size - 1
     run(1, workers, bound, blocks * BLOCK * size, alternating, size)
-    return alternating.requests[EARLY:], alternating.bare[EARLY:]
+    requests, bare, overlapping = alternating.requests, alternating.bare, alternating.overlapping
+    return requests[EARLY:], bare[EARLY:], overlapping[EARLY:]
 
 
 def main() -> None:
@@ -58,12 +80,14 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=30)
     blocks = parser.parse_args().blocks
     for workers, size in CASES:
-        both = measured(blocks, workers, size)
-        ratio = median(one / size / other for one, other in zip(*both, strict=True))
-        ours, bare = (1e3 * median(each) for each in both)
+        requests, single, overlapping = measured(blocks, workers, size)
+        ratio = median(one / size / other for one, other in zip(requests, single, strict=True))
+        like = median(one / size / other for one, other in zip(requests, overlapping, strict=True))
+        ours, bare = 1e3 * median(requests), 1e3 * median(single)
         print(
-            f"{workers} workers, {size} transitions a request: {ours / size:.3f} ms each, bare"
-            f" round trip {bare:.2f} ms, ratio {ratio:.2f}"
+            f"workers: {workers}, transitions a request: {size}, {ours / size:.3f} ms each; bare"
+            f" round trip {bare:.2f} ms, ratio {ratio:.2f}; overlapping calls"
+            f" {1e3 * median(overlapping):.2f} ms, ratio {like:.2f}"
         )
 
 

@@ -41,14 +41,15 @@ def advance(stream: Stream, size: int, count: int) -> Stream:
 
 
 def read(stream: Stream, size: int, first: Any, count: int) -> jax.Array:
-    """Return `count` rows from place `first` on, counted from the stream's position, with B <= N.
+    """Return `count` rows from place `first` on, counted from the stream's position.
 
-    B consecutive places lie in at most two epochs.
+    At most N rows are read, so that their places lie in at most two epochs.
     """
     begin = stream.place + first
     epoch = stream.epoch + begin // size
     early, late = (
-        round_keys(random.fold_in(stream.key, epoch), size)[:, None] for epoch in (epoch, epoch + 1)
+        round_keys(random.fold_in(stream.key, number), size)[:, None]
+        for number in (epoch, epoch + 1)
     )
 
     def rows(places: jax.Array) -> jax.Array:

@@ -154,14 +154,14 @@ def predicting_instead(
         given: further arguments of `predicting`.
     """
     wanted = float(wanted_steps(Need(2 * chosen.relaxation_steps)))
-    least_gain = LEAST_GAIN * max(1.0, options.max_num_steps / wanted)
+    most = cost / LEAST_GAIN * min(1.0, wanted / options.max_num_steps)
     *_, limits, caution, slowest = given
-    # Without noise they would relax in so many steps, which saves the measurement in most cases.
+    # A bound of their cost, without noise, which saves the measurement in most cases.
     fewest = float(limits.dynamics.relaxation_steps(slowest, caution * limits.smooth))
-    if fewest * least_gain > cost:
+    if fewest > most:
         return None
     found = predicting(target, key, options, *given)
-    return None if found is None or found.cost * least_gain > cost else found
+    return None if found is None or found.cost > most else found
 
 
 def predicting(

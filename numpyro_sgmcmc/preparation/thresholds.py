@@ -65,7 +65,8 @@ LEAST_GAIN = 2.0
 """Factor by which epochs must shorten the relaxation time: their rows cost a little more to draw,
 and independent minibatches are better understood. Added directions of noise must reduce the noise
 of unknown direction by as much: each transition multiplies with them. Settings for predictions must
-shorten it by as much where those for every parameter take `max_num_steps` transitions of a draw."""
+shorten it by as much where settings for every parameter take `max_num_steps` transitions or more
+for a draw, and by more where they take fewer."""
 
 CURVATURES = 17
 """Curvatures at which the recursion is computed."""

@@ -41,8 +41,8 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
     advice += _non_centred(evidence)
     if evidence.suits_predictions:
         advice += (
-            " The warm-up chose settings for predictions; with a larger `max_num_steps` it chooses"
-            " settings for single parameters."
+            " The warm-up chose settings for predictions; with a much larger `max_num_steps` it"
+            " chooses settings for single parameters."
         )
     return f"{outcome.value}{target}: {first}{also}{advice}"
 
