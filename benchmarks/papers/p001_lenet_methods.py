@@ -106,21 +106,25 @@ def kept(method: str, record: int, records: int) -> np.ndarray:
     return late[late >= length] if record > length + length // 2 else late
 
 
-def choose(method: str, sets: lenet.Sets, plan: Plan) -> list[Tried]:
-    """Return short runs with each candidate, judged by validation images."""
-    cost, found = None, []
+def choose(method: str, sets: lenet.Sets, plan: Plan, known: float | None = None) -> list[Tried]:
+    """Return short runs with each candidate, judged by validation images.
+
+    `known` is the cost of a step in seconds, None to measure it.
+    """
+    cost, found = known, []
     for setting in CANDIDATES[method]:
         make = maker(method, setting, sets.training)
         cost = cost or pace(make)
-        course = trained(make, int(plan.share * plan.seconds / cost), _records(method, plan))
+        steps = int(plan.share * plan.seconds / cost)
+        course = trained(make, steps, _records(method, plan), known)
         networks = course.weights[_groups(method, len(course.weights))[-1]]
-        score = _judged(networks.reshape(-1, lenet.SIZE)[::2], sets.validation)
+        score = judged(networks.reshape(-1, lenet.SIZE)[::2], sets.validation)
         found.append(Tried(setting, score, float(course.seconds[-1])))
         print(f"  {method} {setting}: {score:.4f}", flush=True)
     return found
 
 
-def _judged(weights: np.ndarray, data: lenet.Labelled) -> float:
+def judged(weights: np.ndarray, data: lenet.Labelled) -> float:
     """Return the log score of the networks' average; that of a network that diverged is -inf."""
     chances = np.asarray(lenet.chances(jnp.asarray(weights), data.x)).mean(0)
     score = log_score(chances, np.asarray(data.y))
@@ -137,7 +141,7 @@ def _score(one: Tried) -> float:
 
 
 def final(
-    method: str, tried: list[Tried], sets: lenet.Sets, plan: Plan
+    method: str, tried: list[Tried], sets: lenet.Sets, plan: Plan, known: float | None = None
 ) -> tuple[list[Tried], "Trained"]:
     """Train the best candidates for the whole time, and return all scores and the best training.
 
@@ -146,8 +150,8 @@ def final(
     """
     count = 1 if method == ENSEMBLE else FINALISTS
     asked = [one.setting for one in sorted(tried, key=_score, reverse=True)[:count]]
-    runs = [train(method, setting, sets, plan) for setting in asked]
-    scores = [_judged(run.weights[run.groups[-1]], sets.validation) for run in runs]
+    runs = [train(method, setting, sets, plan, known) for setting in asked]
+    scores = [judged(run.weights[run.groups[-1]], sets.validation) for run in runs]
     found = [
         Tried(setting, score, float(run.seconds[-1]))
         for setting, score, run in zip(asked, scores, runs, strict=True)
@@ -156,12 +160,14 @@ def final(
     return found, runs[int(np.argmax(scores))]
 
 
-def train(method: str, setting: Setting, sets: lenet.Sets, plan: Plan) -> Trained:
+def train(
+    method: str, setting: Setting, sets: lenet.Sets, plan: Plan, known: float | None = None
+) -> Trained:
     """Return a method's training for the plan's seconds."""
-    steps = int(plan.seconds / pace(maker(method, setting, sets.training)))
+    steps = int(plan.seconds / (known or pace(maker(method, setting, sets.training))))
     if method == ENSEMBLE:
         members = [
-            trained(maker(method, setting, sets.training, seed), steps // MEMBERS, 1)
+            trained(maker(method, setting, sets.training, seed), steps // MEMBERS, 1, known)
             for seed in range(1, MEMBERS + 1)
         ]
         return Trained(
@@ -170,7 +176,8 @@ def train(method: str, setting: Setting, sets: lenet.Sets, plan: Plan) -> Traine
             [np.arange(count + 1) for count in range(MEMBERS)],
             sum(member.steps for member in members),
         )
-    course = trained(maker(method, setting, sets.training, 1), steps, _records(method, plan))
+    make = maker(method, setting, sets.training, 1)
+    course = trained(make, steps, _records(method, plan), known)
     records, networks, _ = course.weights.shape
     groups = _groups(method, records)
     numbers = np.arange(records * networks).reshape(records, networks)

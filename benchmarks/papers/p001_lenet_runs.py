@@ -1,6 +1,5 @@
 """Training of LeNet for a given time: our kernels, SGD with momentum, variational inference."""
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from numpyro.infer import SVI, Trace_ELBO, init_to_value
 from numpyro.infer.autoguide import AutoNormal
 from optax import adam, cosine_decay_schedule
 
+from benchmarks.clock import now
 from benchmarks.papers import p001_lenet as lenet
 from numpyro_sgmcmc import SGHMC, SGLD, SGHMCSplit, cyclical
 
@@ -145,22 +145,31 @@ def pace(make: Callable[[int], Trainer], steps: int = 40) -> float:
     """Return seconds of a step."""
     trainer = make(1_000)
     jax.block_until_ready(trainer.move(trainer.state, 1))  # compiles
-    begin = time.process_time()
+    begin = now()
     jax.block_until_ready(trainer.move(trainer.state, steps))
-    return (time.process_time() - begin) / steps
+    return (now() - begin) / steps
 
 
-def trained(make: Callable[[int], Trainer], steps: int, records: int) -> Course:
-    """Return the course of a training of nearly so many steps."""
+def trained(
+    make: Callable[[int], Trainer], steps: int, records: int, cost: float | None = None
+) -> Course:
+    """Return the course of a training of nearly so many steps.
+
+    Args:
+        make: returns the trainer by its number of steps.
+        steps: in all.
+        records: states that are kept.
+        cost: of a step in seconds, if others compute at the same time; None to measure.
+    """
     each = max(steps // records, 1)
     trainer = make(each * records)
     state = trainer.state
     jax.block_until_ready(trainer.move(state, 0))  # compiles
     spent, seconds, weights = 0.0, [], []
     for _ in range(records):
-        begin = time.process_time()
+        begin = now()
         state = jax.block_until_ready(trainer.move(state, each))
-        spent += time.process_time() - begin
+        spent += now() - begin if cost is None else cost * each
         seconds.append(spent)
         weights.append(np.asarray(trainer.weights(state)))
     return Course(np.array(seconds), each * records, np.stack(weights))

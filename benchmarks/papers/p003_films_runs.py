@@ -1,6 +1,5 @@
 """SGLD and SGRRLD on ratings of films: test errors of running means along compiled runs."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.clock import now
 from benchmarks.papers.p003_films import Films, bound, predicted
 from benchmarks.papers.subsets import Subset
 from numpyro_sgmcmc import SGLD, SGRRLD, Diagonal, SGHMCSplit
@@ -76,16 +76,16 @@ class Course(NamedTuple):
 
 
 class Clock:
-    """Seconds that processors spent on calls: other programs hardly change them."""
+    """Seconds that calls took, as `benchmarks.clock` counts them."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
 
     def __call__(self, function: Callable, *args: Any) -> Any:
         """Return what the function returns, computed."""
-        begin = time.process_time()
+        begin = now()
         found = jax.block_until_ready(function(*args))
-        self.seconds += time.process_time() - begin
+        self.seconds += now() - begin
         return found
 
 

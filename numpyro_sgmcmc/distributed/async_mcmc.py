@@ -31,6 +31,7 @@ from numpyro_sgmcmc.distributed.sampled import sampled
 from numpyro_sgmcmc.folder import Lock, require_zarr
 from numpyro_sgmcmc.kernels import AbstractKernel, StaleGradient
 from numpyro_sgmcmc.model import fingerprint
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.running import AbstractSampler, Run
 from numpyro_sgmcmc.staleness import delay_of
 
@@ -164,6 +165,7 @@ class AsyncMCMC(AbstractSampler):
         self._run: Run | None = None
         self._ages: list[np.ndarray] = []
 
+    @full_precision()
     def run(
         self,
         rng_key: jax.Array,

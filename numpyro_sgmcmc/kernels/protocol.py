@@ -15,6 +15,7 @@ from numpyro_sgmcmc.kernels.chains import over_chains
 from numpyro_sgmcmc.kernels.iteration import Iteration
 from numpyro_sgmcmc.kernels.memory import Memory
 from numpyro_sgmcmc.model import Structure, fingerprint
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.preparation import (
     AbstractPasses,
     Adaptation,
@@ -127,6 +128,7 @@ class NumPyroKernel(MCMCKernel, ABC):
         # Unless this attribute is set, NumPyro's MCMC calls `init` again when a run continues.
         return self.memory.target
 
+    @full_precision()
     def init(
         self,
         rng_key: jax.Array,
@@ -154,6 +156,7 @@ class NumPyroKernel(MCMCKernel, ABC):
         prepared = memory.prepare(target, options, request, tag)
         return self._first(first_states(target, options, prepared, request, tag), target)
 
+    @full_precision()
     def prepare(
         self,
         num_warmup: int,
@@ -174,6 +177,7 @@ class NumPyroKernel(MCMCKernel, ABC):
         request = Request(jax.random.key(0), num_warmup, None)
         self.memory.prepare(target, self.options, request, tag, passes)
 
+    @full_precision()
     def sample(self, state: Any, model_args: tuple, model_kwargs: dict) -> Any:
         """Return the state after one MCMC iteration of `num_steps` transitions.
 
@@ -211,7 +215,8 @@ class NumPyroKernel(MCMCKernel, ABC):
         found = fingerprint(model_args, model_kwargs)
         given = self.model, self.options, found
         structure = self.memory.structure_for(*given, model_args, model_kwargs)
-        return partial(structure.constrain, args=model_args, kwargs=model_kwargs)
+        constrain = full_precision()(structure.constrain)
+        return partial(constrain, args=model_args, kwargs=model_kwargs)
 
     def get_diagnostics_str(self, state: Any) -> str:
         """Return step size, chosen steps per draw and share of diverged iterations, in words."""

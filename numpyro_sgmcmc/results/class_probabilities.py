@@ -7,11 +7,13 @@ import xarray as xr
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.results import whole
 from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.running import Run, run_of
 
 
+@full_precision()
 def class_probabilities(
     mcmc: MCMC, site: str | None = None, *, rows: Any = None, draws: int | None = None
 ) -> xr.DataArray:

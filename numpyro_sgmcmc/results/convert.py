@@ -10,6 +10,7 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.checks import warn_user
 from numpyro_sgmcmc.distributed import AsyncMCMC
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.results.attributes import run_attributes
 from numpyro_sgmcmc.results.entries import attributes_of
 from numpyro_sgmcmc.results.groups import assemble, check_dims
@@ -29,6 +30,7 @@ WALKERS = {
 """Groups of Richardson-Romberg's other walkers, and the fields of the state that hold them."""
 
 
+@full_precision()
 def to_inference_data(
     mcmc: MCMC | AsyncMCMC,
     *,

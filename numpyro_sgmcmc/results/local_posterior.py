@@ -7,12 +7,14 @@ import xarray as xr
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc.checks import check_count
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.results.latents import rows_first
 from numpyro_sgmcmc.results.local_draws import draws_of_rows
 from numpyro_sgmcmc.results.subset import chosen_subset
 from numpyro_sgmcmc.running import Run, run_of
 
 
+@full_precision()
 def local_posterior(mcmc: MCMC, rows: Any, *, draws: int | None = 200) -> xr.Dataset:
     """Return draws of the latents of chosen rows.
 

@@ -10,6 +10,7 @@ import pandas as pd
 from numpyro_sgmcmc.checks import check_instance, check_number
 from numpyro_sgmcmc.kernels import AbstractKernel, NumPyroKernel
 from numpyro_sgmcmc.model import read_structure
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.search.arms import (
     Arm,
     check_sizes,
@@ -42,6 +43,7 @@ class Search(NamedTuple):
     arms: pd.DataFrame
 
 
+@full_precision()
 def tune(
     kernel: AbstractKernel,
     key: jax.Array,

@@ -9,6 +9,7 @@ import pandas as pd
 
 from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
 from numpyro_sgmcmc.verdict.budget import rows_worth_granting
@@ -87,6 +88,7 @@ def _text(table: pd.DataFrame) -> str:
     return table.to_string(float_format=lambda x: f"{x:.3g}")
 
 
+@full_precision(always=True)
 def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     """Return the verdict on a finished run.
 

@@ -134,6 +134,8 @@ def increments_of(kernel, dimension):
 def test_default(build, dimension, expected):
     kernel = build(model, 1e-3)
     found = np.asarray(increments_of(kernel, dimension), np.float64)
+    if kernel.options.increments is None:
+        expected = expected and jax.default_backend() == "cpu"
     assert (set(found) <= set(np.arange(-8, 9) / 2)) is expected
 
 

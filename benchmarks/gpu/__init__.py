@@ -1,0 +1,1 @@
+"""What a GPU changes: the paper's networks and factorisations, precision, code for CPUs."""

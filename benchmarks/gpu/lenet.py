@@ -1,0 +1,87 @@
+"""LeNet on Fashion-MNIST on a GPU: all methods of `p001_claim_lenet`, for equal times.
+
+Times of a step are measured first, without other programs. Then methods train side by side, each
+for as many steps as it takes in its time. Every candidate trains for the whole time.
+"""
+
+import json
+import pickle
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.papers import p001_lenet as lenet
+from benchmarks.papers.common import Row
+from benchmarks.papers.p001_claim_lenet import CHECK_CHAINS, CHECK_STEPS
+from benchmarks.papers.p001_lenet_check import compared
+from benchmarks.papers.p001_lenet_methods import (
+    CANDIDATES,
+    ENSEMBLE,
+    METHODS,
+    POINT,
+    Plan,
+    Predicted,
+    Tried,
+    judged,
+    maker,
+    predicted,
+    train,
+)
+from benchmarks.papers.p001_lenet_runs import Setting, pace
+from benchmarks.papers.p001_lenet_table import table
+
+PACE_STEPS, RECORDS = 2_000, 8
+SETTINGS = CANDIDATES | {ENSEMBLE: [Setting(rate) for rate in (0.01, 0.03)]}
+
+
+class Done(NamedTuple):
+    """What training by one method gave: scores of all candidates, and the best one's predictions.
+
+    Scores are those of the validation images.
+    """
+
+    finals: list[Tried]
+    predicted: Predicted
+
+
+def costs(folder: Path, steps: int = PACE_STEPS) -> dict[str, float]:
+    """Return the seconds of a step of each method; a member of an ensemble is a point estimate."""
+    sets = lenet.clothes(folder)
+    return {
+        method: pace(maker(method, settings[1], sets.training), steps)
+        for method, settings in CANDIDATES.items()
+    }
+
+
+def trained(method: str, folder: Path, seconds: float, output: Path) -> None:
+    """Train by one method with each of its candidates, and keep the best."""
+    sets, plan = lenet.clothes(folder), Plan(seconds, records=RECORDS)
+    known = json.loads((output / "lenet_costs.json").read_text())["found"]
+    cost = known[POINT if method == ENSEMBLE else method]
+    runs = [train(method, setting, sets, plan, cost) for setting in SETTINGS[method]]
+    scores = [judged(run.weights[run.groups[-1]], sets.validation) for run in runs]
+    finals = [
+        Tried(setting, score, float(run.seconds[-1]))
+        for setting, score, run in zip(SETTINGS[method], scores, runs, strict=True)
+    ]
+    print(method, finals, flush=True)
+    best = predicted(sets, runs[int(np.argmax(scores))])
+    _path(output, method).write_bytes(pickle.dumps(Done(finals, best)))
+
+
+def together(folder: Path, output: Path) -> list[Row]:
+    """Return the table of the methods that have been trained."""
+    done: dict[str, Done] = {
+        method: pickle.loads(_path(output, method).read_bytes())
+        for method in METHODS
+        if _path(output, method).exists()
+    }
+    sets = lenet.clothes(folder)
+    finals = {name: one.finals for name, one in done.items()}
+    predictions = {name: one.predicted for name, one in done.items()}
+    return table(sets, {}, finals, predictions, compared(sets, CHECK_STEPS, CHECK_CHAINS))
+
+
+def _path(output: Path, method: str) -> Path:
+    return output / f"lenet_{method.replace(', ', '_')}.pickle"
