@@ -31,6 +31,7 @@ from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
 from numpyro_sgmcmc.preparation.windows import Seen, Window
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stationary import relative_variance
+from tests.marks import briefly
 from tests.oracles import linear
 
 WALKERS = 8
@@ -207,7 +208,11 @@ def test_a_window_of_many_dimensions_records_every_fourth_transition(size):
     assert share * int(seen.segment_length) == pytest.approx(2 * friction / h, rel=0.2)
 
 
-@pytest.mark.parametrize("size, count, kept", [(3, 16, 128), (12_000, 16, 32), (150_000, 4, 32)])
+SNAPSHOTS = [(3, 16, 128), (12_000, 16, 32), (150_000, 4, 32)]
+"""Dimensions, snapshots of a window, and points of which times of rows are taken."""
+
+
+@pytest.mark.parametrize("size, count, kept", briefly(SNAPSHOTS, SNAPSHOTS[:2]))
 def test_times_of_rows_see_more_positions_than_noise_is_measured_at(size, count, kept):
     """A window's walkers record them up to 131,072 dimensions, for 67 MB.
 
