@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.papers.common import load, select
 from benchmarks.papers.p003_films import Films, movielens, simulated
-from benchmarks.papers.p003_films_runs import Plan, together
+from benchmarks.papers.p003_films_runs import together
 from benchmarks.papers.p003_films_table import (
     LARGE,
     LARGEST,
@@ -30,12 +30,13 @@ DATA: dict[str, Callable[[], Films]] = {
     LARGE: cache(partial(simulated, 3_883, 6_040, 1_000_209, 900_000)),
     LARGEST: cache(partial(simulated, 26_744, 138_493, 20_000_263, 18_000_000)),
 }
-TRIED = Plan(step_size=1e-5, batch=9_000, low=300, burn_in=10, transitions=30, records=2)
-"""Of a trial of the script."""
 
 
 def measured(name: str, is_trial: bool) -> list[dict[str, Any]]:
-    """Return test errors along the runs of SGLD, SGRRLD, ours with h given, and ours untuned."""
+    """Return test errors along the runs of SGLD, SGRRLD, ours with h given, and ours untuned.
+
+    A trial takes a few transitions of each, and leaves the untuned run out.
+    """
     films = DATA[name]()
     plans, chains = plans_of(name), CHAINS[name]
     if is_trial:

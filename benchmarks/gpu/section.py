@@ -25,10 +25,10 @@ SECTIONS = (*TIMED, "precision", *FILMS, *LENET)
 
 
 @contextmanager
-def alone(lock: Path, is_trial: bool) -> Iterator[None]:
-    """Wait until no other section measures."""
+def alone(lock: Path, waits: bool) -> Iterator[None]:
+    """Wait until no other section measures, if `waits`."""
     with lock.open("w") as file:
-        if not is_trial:
+        if waits:
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -63,7 +63,7 @@ def main() -> None:
     options = words.parse_args()
     if options.name in FILMS:
         films.DATA[FILMS[options.name]]()  # drawn while other sections measure
-    with alone(options.output / ".lock", options.trial or options.name in BESIDE):
+    with alone(options.output / ".lock", not (options.trial or options.name in BESIDE)):
         begin = time.perf_counter()
         found = measured(options.name, options)
         took = time.perf_counter() - begin

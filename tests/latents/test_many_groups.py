@@ -110,6 +110,33 @@ def test_both_rules_of_the_verdict_are_accurate_for_so_many_rows(name):
     assert np.abs(total).max() < 0.02, total
 
 
+def shown_errors(mcmc, exact):
+    """Return each site's ESS, error of the mean in standard deviations, and of the sd."""
+    found = {}
+    for site, draws in mcmc.get_samples(group_by_chain=True).items():
+        draws, (mean, sd) = np.asarray(draws, np.float64), exact[site]
+        ess = float(numpyro.diagnostics.effective_sample_size(draws))
+        found[site] = ess, (draws.mean() - mean) / sd, draws.std() / sd - 1
+    return found
+
+
+@pytest.mark.release
+def test_the_verdict_decides_after_the_draws_that_it_asks_for():
+    """It does not know yet of a short run, and then calls a run right that is."""
+    y = successes(np.random.default_rng(0))
+    exact, draws = narrow_moments(y, log_binomial), 300
+    for _ in range(3):
+        mcmc = untuned(binomial, y.astype(np.float32), BATCH, num_warmup=200, num_samples=draws)
+        found = sg.diagnose(mcmc)
+        print(draws, found.sentence, shown_errors(mcmc, exact))
+        if found.more_draws is None:
+            break
+        draws += -(-found.more_draws // 4)
+    assert draws > 300 and found.calibrated, found.sentence
+    for ess, by_mean, by_sd in shown_errors(mcmc, exact).values():
+        assert ess > 400 and abs(by_mean) < 0.1 and abs(by_sd) < 0.1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", rarely(list(CASES), ["counts"]))
 def test_moments(name):
@@ -122,13 +149,11 @@ def test_moments(name):
     y = case.data(np.random.default_rng(0))
     mcmc = untuned(case.model, y.astype(np.float32), BATCH, num_warmup=200, num_samples=300)
     exact = narrow_moments(y, case.log_density)
-    for site, draws in mcmc.get_samples(group_by_chain=True).items():
-        draws, (mean, sd) = np.asarray(draws, np.float64), exact[site]
-        ess = float(numpyro.diagnostics.effective_sample_size(draws))
-        by_mean, by_sd = (draws.mean() - mean) / sd, draws.std() / sd - 1
+    draws = mcmc.get_samples(group_by_chain=True)
+    for site, (ess, by_mean, by_sd) in shown_errors(mcmc, exact).items():
         shown = f"{site}: ESS {ess:.0f}, mean {by_mean:+.3f} sd, sd {100 * by_sd:+.1f} %"
         print(shown)
-        assert ess > 300 and numpyro.diagnostics.split_gelman_rubin(draws) < 1.03, shown
+        assert ess > 300 and numpyro.diagnostics.split_gelman_rubin(draws[site]) < 1.03, shown
         assert abs(by_mean) < ALLOWED + Z / np.sqrt(ess), shown
         assert abs(by_sd) < ALLOWED + Z / np.sqrt(2 * ess), shown
     found = sg.diagnose(mcmc)
