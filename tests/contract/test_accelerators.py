@@ -1,7 +1,7 @@
 """On accelerators a transition has no conditional and no loop of unknown length.
 
 The processor would have to wait there for the device at each transition. Minibatches of distinct
-rows need such a loop, and so do epochs of N rows where N is no product of two numbers near its root.
+rows need such a loop, and so do epochs of N rows if N is no product of two numbers near its root.
 """
 
 from functools import partial
