@@ -67,7 +67,7 @@ test-long: install ## run the tests that `make test` leaves out (about 35 minute
 	@$(PYTEST) $(COMPUTING) -m "(slow or papers) and not release"
 
 # Before a release.
-test-release: install ## run further cases of long tests (about half an hour)
+test-release: install ## run further cases of long tests (about 45 minutes)
 	@$(PYTEST) tests -m release
 
 fuzz: install ## attack the verdict with 300 random models, kernels and faults (about 10 minutes)
