@@ -13,7 +13,7 @@ def full_precision(always: bool = False) -> Iterator[None]:
 
     By default JAX rounds the factors of a product on an accelerator: to 11 significant bits on
     recent NVIDIA GPUs (TF32), to 8 on TPUs. A coefficient that is rounded to 11 bits is off by up
-    to 1/4096 of itself, which is not small beside the standard deviations of a million rows: the
+    to 1/2048 of itself, which is not small beside the standard deviations of a million rows: the
     sampler would be right for another posterior. On a CPU nothing changes.
 
     `jax.config.update("jax_default_matmul_precision", "tensorfloat32")`, or JAX's context manager

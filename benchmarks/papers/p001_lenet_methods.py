@@ -106,17 +106,13 @@ def kept(method: str, record: int, records: int) -> np.ndarray:
     return late[late >= length] if record > length + length // 2 else late
 
 
-def choose(method: str, sets: lenet.Sets, plan: Plan, known: float | None = None) -> list[Tried]:
-    """Return short runs with each candidate, judged by validation images.
-
-    `known` is the cost of a step in seconds, None to measure it.
-    """
-    cost, found = known, []
+def choose(method: str, sets: lenet.Sets, plan: Plan) -> list[Tried]:
+    """Return short runs with each candidate, judged by validation images."""
+    cost, found = None, []
     for setting in CANDIDATES[method]:
         make = maker(method, setting, sets.training)
         cost = cost or pace(make)
-        steps = int(plan.share * plan.seconds / cost)
-        course = trained(make, steps, _records(method, plan), known)
+        course = trained(make, int(plan.share * plan.seconds / cost), _records(method, plan))
         networks = course.weights[_groups(method, len(course.weights))[-1]]
         score = judged(networks.reshape(-1, lenet.SIZE)[::2], sets.validation)
         found.append(Tried(setting, score, float(course.seconds[-1])))
@@ -141,7 +137,7 @@ def _score(one: Tried) -> float:
 
 
 def final(
-    method: str, tried: list[Tried], sets: lenet.Sets, plan: Plan, known: float | None = None
+    method: str, tried: list[Tried], sets: lenet.Sets, plan: Plan
 ) -> tuple[list[Tried], "Trained"]:
     """Train the best candidates for the whole time, and return all scores and the best training.
 
@@ -150,7 +146,7 @@ def final(
     """
     count = 1 if method == ENSEMBLE else FINALISTS
     asked = [one.setting for one in sorted(tried, key=_score, reverse=True)[:count]]
-    runs = [train(method, setting, sets, plan, known) for setting in asked]
+    runs = [train(method, setting, sets, plan) for setting in asked]
     scores = [judged(run.weights[run.groups[-1]], sets.validation) for run in runs]
     found = [
         Tried(setting, score, float(run.seconds[-1]))
@@ -163,7 +159,10 @@ def final(
 def train(
     method: str, setting: Setting, sets: lenet.Sets, plan: Plan, known: float | None = None
 ) -> Trained:
-    """Return a method's training for the plan's seconds."""
+    """Return a method's training for the plan's seconds.
+
+    `known` is the cost of a step in seconds, None to measure it.
+    """
     steps = int(plan.seconds / (known or pace(maker(method, setting, sets.training))))
     if method == ENSEMBLE:
         members = [
