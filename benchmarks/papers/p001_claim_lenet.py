@@ -139,7 +139,7 @@ def setting(rows: list[Row]) -> list[str]:
         f" later half, cyclical ones the later half of each of {CYCLES} cycles but the first, SVI"
         f" {DRAWS} draws. All are the same model, so that SGD's weight decay is the prior's.",
         "",
-        *methods(rows),
+        *_methods(rows),
         "",
         "Errors are those of the test images (bootstrap, the same images for both methods); each"
         " method was trained once, and errors do not contain how trainings differ. The calibration"
@@ -155,7 +155,7 @@ def _networks(rows: list[Row]) -> int:
     return select(rows, kind="score", method="SGHMC-S", what="log score")[0]["networks"]
 
 
-def methods(rows: list[Row]) -> list[str]:
+def _methods(rows: list[Row]) -> list[str]:
     """Return a table of the scores of all methods."""
     names = [row["what"] for row in select(rows, kind="score", method="SGHMC-S")]
     lines = [

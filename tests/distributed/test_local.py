@@ -80,9 +80,7 @@ def test_draws_are_those_of_the_twin_with_the_ages_that_occurred(case):
     ages = found.ages[0]
     assert len(set(ages.tolist())) > 2 and ages.max() <= counts.bound
     expected = draws_of(twin(kernel, ages, **options), counts, jax.random.key(0))
-    # A rounding unit for each transition: exp(z) has the relative error of z's absolute one.
-    rounded = len(ages) * float(np.finfo(np.float32).eps)
-    assert_same(found.run.draws, expected, rtol=max(1e-5, rounded))
+    assert_same(found.run.draws, expected, rtol=1e-5)
     staleness = np.asarray(found.run.fields["staleness"])[0]
     steps = len(ages) // (counts.num_warmup + counts.num_samples)
     means = ages.reshape(-1, steps).mean(1)[counts.num_warmup :]
