@@ -1,6 +1,7 @@
 """Non-centred effects: sites that the model scales and moves by other latent sites."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +12,8 @@ from numpyro import handlers
 from numpyro.distributions.transforms import biject_to
 
 from numpyro_sgmcmc.model.dependence import sources_by_variable
+from numpyro_sgmcmc.model.gathered import INDICES, scales_of_rows
 from numpyro_sgmcmc.model.location_scale import location_and_scale
-
-INDICES = ("indices",)
-"""The source of what depends on the minibatch; no site has this name."""
 
 LINEAR = frozenset({"add", "sub", "neg", "add_any", "convert_element_type", "copy"})
 """Primitives that keep m + s x affine in x, entry by entry, if all inputs that depend on x are."""
@@ -60,7 +59,8 @@ def images(
     entry, where m and s depend on other latent sites and not on the minibatch: `mean + spread * x`
     wherever it is written. Of several such arrays the last is taken. z may depend on sites before x
     that are effects themselves, and not on those after it, so that all of them are known in the
-    order of the result.
+    order of the result. Where there is no such array, z is s x if rows of x are multiplied by s, as
+    in `spread * x[group]`.
 
     This is read from the model's jaxpr, which is not run.
 
@@ -116,10 +116,20 @@ def images(
         later = (set(several) - unmoved) | set(several[place + 1 :]) | {INDICES}
         variable = jaxpr.invars[names.index(name)]
         others = [v for v in _affine_in(jaxpr, variable, sources) if not sources[v] & later]
+        scales = [v for v in scales_of_rows(jaxpr, variable, sources) if not sources[v] & later]
         if others:
             wanted = [*outputs[name], others[-1]]
             found.append(Image(name, _evaluated(closed, wanted, names, indices)))
+        elif scales:
+            parts = _evaluated(closed, [*outputs[name], scales[-1]], names, indices)
+            found.append(Image(name, partial(_times, name, parts)))
     return found
+
+
+def _times(name: str, parts: Callable, values: dict[str, jax.Array]) -> list[Any]:
+    """Return location and scale of the prior of x, and s x, from `parts` with s in its place."""
+    *prior, scale = parts(values)
+    return [*prior, scale * values[name]]
 
 
 def _affine_in(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Iterator[Any]:
