@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import atanh, log2
+from math import atanh, log2, prod
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +13,8 @@ from numpyro_sgmcmc.preparation.autocorrelation import Slowest
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.row_energies import RowTime
 from numpyro_sgmcmc.preparation.thresholds import (
+    AMPLE_WORK,
+    AMPLE_WORTH,
     BURN_IN_DRAWS,
     LARGEST_GROWTH,
     MOST_TRANSITIONS,
@@ -94,6 +96,27 @@ def chosen_steps(options: Options, need: Need) -> jax.Array:
     return _rounded_up(wanted_steps(need), options.max_num_steps)
 
 
+def steps_of_draws(
+    options: Options, need: Need, num_warmup: int, structure: Structure
+) -> tuple[jax.Array, jax.Array]:
+    """Return the number of transitions of a draw, and `chosen_steps`, both (), int32.
+
+    The first is larger than the second where transitions are cheap: a draw is then worth up to 0.9
+    independent ones, as far as `num_warmup` draws stay within `AMPLE_WORK` and `MOST_TRANSITIONS`.
+    Gradients that other machines compute are not cheap, nor those of a model without subsampling,
+    whose rows are not known.
+    """
+    least = chosen_steps(options, need)
+    if not structure.plates or num_warmup < 1 or options.staleness or options.temperature == 0:
+        return least, least
+    rows = prod(plate.subsample_size for plate in structure.plates.values())
+    of_row = 0 if structure.local is None else structure.local.dimension
+    work = rows * (structure.dimension + of_row)
+    cheap = min(MOST_TRANSITIONS, AMPLE_WORK / work) / num_warmup
+    most = min(int(cheap), options.max_num_steps)
+    return jnp.maximum(least, _rounded_up(atanh(AMPLE_WORTH) * need.time, most)), least
+
+
 # Compiled as a whole, because compiling each operation alone takes longer.
 @jax.jit
 def _rounded_up(wanted: Any, most: Any) -> jax.Array:
@@ -105,13 +128,13 @@ def _rounded_up(wanted: Any, most: Any) -> jax.Array:
 
 # See `_rounded_up`.
 @partial(jax.jit, static_argnames="num_warmup")
-def pace_of(num_steps: jax.Array, num_warmup: int) -> Pace:
+def pace_of(num_steps: jax.Array, num_warmup: int, least: jax.Array | None = None) -> Pace:
     """Return the pace of a run whose first `num_warmup` iterations are thrown away.
 
     The chains start at draws of the approximation, so that these iterations take only as many
-    transitions in all as `BURN_IN_DRAWS` draws.
+    transitions in all as `BURN_IN_DRAWS` draws, each of `least` transitions or else of `num_steps`.
     """
-    total = BURN_IN_DRAWS * num_steps
+    total = BURN_IN_DRAWS * (num_steps if least is None else least)
     each = -(-total // max(num_warmup, 1))
     warmup_steps = jnp.clip(each, 1, num_steps).astype(jnp.int32)
     return Pace(num_steps, warmup_steps, jnp.asarray(num_warmup, jnp.int32))

@@ -26,6 +26,7 @@ from numpyro_sgmcmc.preparation.pace import (
     need_of_predictions,
     next_length,
     pace_of,
+    steps_of_draws,
     window_lengths,
 )
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
@@ -132,8 +133,8 @@ def warm_up(
         done.append(length)
     tuned, adaptation = _tuned(adaptation, linear), adaptation._replace(windows=len(done))
     if options.num_steps is None:
-        num_steps = chosen_steps(options, need)
-        tuned = tuned._replace(pace=pace_of(num_steps, num_warmup))
+        num_steps, least = steps_of_draws(options, need, num_warmup, target.structure)
+        tuned = tuned._replace(pace=pace_of(num_steps, num_warmup, least))
     else:
         num_steps = jnp.asarray(options.num_steps, jnp.int32)
     tuned = tuned._replace(other_modes=other_modes, centring=centring)

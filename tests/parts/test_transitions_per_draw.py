@@ -18,7 +18,14 @@ from numpyro_sgmcmc import SGLD, SVRGLD, Diagonal, SGHMCSplit
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation.autocorrelation import largest, reserve, slowest
 from numpyro_sgmcmc.preparation.latents.pooled import pooled
-from numpyro_sgmcmc.preparation.pace import need_of, next_length, pace_of, window_lengths
+from numpyro_sgmcmc.preparation.pace import (
+    Need,
+    need_of,
+    next_length,
+    pace_of,
+    steps_of_draws,
+    window_lengths,
+)
 from numpyro_sgmcmc.preparation.windows import Seen
 from tests.oracles.recursion import DYNAMICS
 
@@ -229,6 +236,44 @@ def test_what_a_draw_is_worth_in_the_docstrings_formula():
     assert found.worth >= 0.3
     assert f"{found.num_steps} transitions per draw" in str(found)
     assert "the slowest direction takes about" in str(found)
+
+
+def of_rows(batch, dimension):
+    def model(y):
+        numpyro.sample("z", dist.Normal(0.0, 1.0).expand([dimension]).to_event(1))
+        with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+            numpyro.sample("y", dist.Normal(0, 1), obs=y[i])
+
+    return model
+
+
+@pytest.mark.parametrize(
+    ("batch", "dimension", "num_warmup", "options", "expected"),
+    [
+        (500, 8, 1_000, {}, 15),  # artanh(0.9) of an independent draw's 10 transitions
+        (500, 8, 2_000, {}, 10),  # 20,000 transitions in as many draws as the warm-up has
+        (500, 8, 10, {}, 15),
+        (500, 8, 0, {}, 4),  # no warm-up tells how many draws there will be: artanh(0.3) of them
+        (500, 100, 1_000, {}, 10),  # 5e8 products of rows and parameters
+        (5_000, 100, 1_000, {}, 4),
+        (None, 8, 1_000, {}, 4),
+        (500, 8, 1_000, {"max_num_steps": 7}, 7),
+        (500, 8, 1_000, {"temperature": 0.0}, 1),
+    ],
+)
+def test_draws_are_worth_more_where_transitions_are_cheap(
+    batch, dimension, num_warmup, options, expected
+):
+    args = (jnp.zeros(9_000),)
+    model = of_rows(batch, dimension)
+    found, least = steps_of_draws(
+        SGHMCSplit(model, **options).options,
+        Need(jnp.array(10.0)),
+        num_warmup,
+        read_structure(model, args, {}),
+    )
+    assert int(found) == expected
+    assert int(least) == min(expected, 4)
 
 
 @pytest.mark.parametrize(("num_steps", "num_warmup"), [(1, 5), (37, 1_000), (37, 10), (200, 0)])

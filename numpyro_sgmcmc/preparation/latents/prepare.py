@@ -22,7 +22,7 @@ from numpyro_sgmcmc.preparation.latents.window import LatentWindow, Shown
 from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, silence
 from numpyro_sgmcmc.preparation.options import Options
-from numpyro_sgmcmc.preparation.pace import chosen_steps, need_of, pace_of
+from numpyro_sgmcmc.preparation.pace import need_of, pace_of, steps_of_draws
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, is_traced
@@ -161,8 +161,8 @@ def _prepared(
     structure, tuned = target.structure, chosen.tuned
     need = need_of(chosen.relaxation_steps, found, slower, structure)
     if options.num_steps is None:
-        num_steps = chosen_steps(options, need)
-        pace = pace_of(num_steps, request.num_warmup)
+        num_steps, least = steps_of_draws(options, need, request.num_warmup, structure)
+        pace = pace_of(num_steps, request.num_warmup, least)
         tuned, wait = tuned._replace(pace=pace), pace.before(pace.num_warmup)
     else:
         num_steps = jnp.asarray(options.num_steps, jnp.int32)
