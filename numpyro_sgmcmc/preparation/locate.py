@@ -19,6 +19,7 @@ from numpyro_sgmcmc.preparation.approximation import (
     surroundings,
     surroundings_of,
 )
+from numpyro_sgmcmc.preparation.averaged import with_correlations
 from numpyro_sgmcmc.preparation.informed import informed_fit
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import Mode, adam, is_dense, newton
@@ -109,8 +110,10 @@ def locate(
         approximation, centring, stiffest = informed_fit(target, key_fit, start, effects)
     else:
         approximation, centring = mean_field(target, key_fit, start, effects)
-    anchor = anchor_at(target.partly_centred(centring), approximation.centre)
+    chosen = target.partly_centred(centring)
+    anchor = anchor_at(chosen, approximation.centre)
     check_finite(anchor)
+    approximation = with_correlations(chosen, jax.random.key(4), approximation)
     return Located(approximation, anchor, None, centring, stiffest)
 
 

@@ -1,0 +1,64 @@
+"""A mean-field fit with the correlations that the curvature, averaged over its draws, asks for.
+
+At the optimum of a mean-field fit q with standard deviations s, the averaged Hessian A = E_q[S H S]
+with S = diag(s) has the diagonal 1. Its other entries tell how parameters depend on each other. The
+best Gaussian N(m, S C S) near q has C = A^-1, the covariance if the posterior is a Gaussian. A few
+draws show A, where a covariance of draws would take several times as many independent ones as there
+are parameters, of chains that move slowly for the very reason that correlations are not known.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preconditioner import Dense
+from numpyro_sgmcmc.preparation import row_sums
+from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import (
+    AVERAGED_DRAWS,
+    AVERAGED_ROWS,
+    CAUTION_ABOUT_CURVATURE,
+    DENSE_COVARIANCE,
+)
+
+
+def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> Approximation:
+    """Return a mean-field fit with correlations, if its dimension is at most `DENSE_COVARIANCE`.
+
+    A curvature below 1 widens the fit. It counts with `CAUTION_ABOUT_CURVATURE` standard errors of
+    its average over draws, and as 1 if this is larger than 1 or not positive.
+
+    Args:
+        target: the model bound to its data.
+        key: of the draws, and of rows where there are many.
+        fit: a mean-field fit.
+    """
+    if fit.centre.size > DENSE_COVARIANCE:
+        return fit
+    found = target.run(_curvatures, fit, key)
+    hessians, rounding = np.asarray(found, np.float64), float(jnp.finfo(found.dtype).eps)
+    if not np.all(np.isfinite(hessians)):
+        return fit
+    curvatures, axes = np.linalg.eigh(hessians.mean(0))
+    along = np.einsum("ia,kij,ja->ka", axes, hessians, axes, optimize=True)
+    error = along.std(0, ddof=1) / len(hessians) ** 0.5
+    cautious = np.minimum(curvatures + CAUTION_ABOUT_CURVATURE * error, 1.0)
+    soft = np.where(cautious > rounding * curvatures[-1], cautious, 1.0)
+    used = np.where(curvatures < 1, soft, curvatures)
+    root = np.asarray(fit.spread.scale)[:, None] * axes / np.sqrt(used)
+    return fit._replace(spread=Dense(jnp.asarray(root, fit.centre.dtype)))
+
+
+def _curvatures(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
+    """Return S H S at draws of the fit, (draws, d, d), each from other rows if there are many."""
+    key_draws, *keys = random.split(key, AVERAGED_DRAWS + 1)
+    scale = fit.spread.scale
+
+    def at(point: tuple[jax.Array, jax.Array]) -> jax.Array:
+        rows = view.many_rows(point[1], AVERAGED_ROWS)
+        hessian = row_sums.second_order(view, rows, point[0])[2]
+        return scale[:, None] * (hessian + hessian.T) / 2 * scale
+
+    return jax.lax.map(at, (fit.draw(key_draws, AVERAGED_DRAWS), jnp.stack(keys)))
