@@ -49,4 +49,5 @@ def measured(name: str, is_trial: bool) -> list[dict[str, Any]]:
     if name in CALLS and not is_trial:
         found[OURS] = untuned(films, CALLS[name])
     exact = select(load("p003_figure5"), data=name, kind="test error")[0]["exact"]
-    return along(name, films, found, chains, exact)
+    rows = along(name, films, found, chains, exact)
+    return [row | {"batch": CALLS[name].batch} if row["method"] == OURS else row for row in rows]

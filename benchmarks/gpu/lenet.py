@@ -6,6 +6,7 @@ for as many steps as it takes in its time. Every candidate trains for the whole 
 
 import json
 import pickle
+from collections.abc import Collection
 from pathlib import Path
 from typing import NamedTuple
 
@@ -45,12 +46,12 @@ class Done(NamedTuple):
     predicted: Predicted
 
 
-def costs(folder: Path, steps: int = PACE_STEPS) -> dict[str, float]:
-    """Return the seconds of a step of each method; a member of an ensemble is a point estimate."""
+def costs(folder: Path, methods: Collection[str], steps: int = PACE_STEPS) -> dict[str, float]:
+    """Return the seconds of a step of methods; a member of an ensemble is a point estimate."""
     sets = lenet.clothes(folder)
     return {
-        method: pace(maker(method, settings[1], sets.training), steps)
-        for method, settings in CANDIDATES.items()
+        method: pace(maker(method, CANDIDATES[method][1], sets.training), steps)
+        for method in methods
     }
 
 

@@ -46,11 +46,63 @@ def of_replacements(found: Found) -> list[str]:
     return lines
 
 
+def of_films(found: Found) -> list[str]:
+    """Return the table of factorisations: ends of runs, and when they pass SGRRLD's best error."""
+    ends = {row["method"]: row for row in found}  # the last of each method
+    best = min(row["measured"] for row in found if row["method"] == "SGRRLD")
+    lines = [
+        "| method | seconds | of them warm-up | RMSE of test ratings | as good as SGRRLD after |"
+    ]
+    lines.append("|---|---|---|---|---|")
+    for method, end in ends.items():
+        passed = [r["seconds"] for r in found if r["method"] == method and r["measured"] <= best]
+        when = f"{passed[0]:.3g} s" if passed else "not reached"
+        errors = f"{end['measured']:.4f} ± {end['error']:.4f}"
+        lines.append(
+            f"| {method} | {end['seconds']:.3g} | {end['warmup']:.3g} | {errors} | {when} |"
+        )
+    exact = f"Gibbs sampler, exact: {found[0]['exact']:.4f}."
+    return [*lines, "", f"{exact} Compilation counts for the untuned run alone."]
+
+
+def of_lenet(found: Found) -> list[str]:
+    """Return the table of LeNet's methods, and the differences from the ensemble."""
+    scores = [row for row in found if row["kind"] == "score"]
+    names = list(dict.fromkeys(row["what"] for row in scores))
+    lines = [
+        f"| method | steps | networks | {' | '.join(names)} |",
+        "|---" * (3 + len(names)) + "|",
+    ]
+    for method in dict.fromkeys(row["method"] for row in scores):
+        mine = {row["what"]: row for row in scores if row["method"] == method}
+        first = mine[names[0]]
+        values = " | ".join(f"{mine[name]['measured']:.4f}" for name in names)
+        lines.append(f"| {method} | {first['steps']:,} | {first['networks']} | {values} |")
+    lines.append("")
+    for row in found:
+        if row["kind"] == "difference" and row["other"] == "ensemble":
+            value = f"{row['measured']:+.4f} ± {row['error']:.4f}"
+            if row["what"] in {"log score", "calibration error"}:
+                lines.append(f"- {row['method']} minus the ensemble, {row['what']}: {value}")
+    return lines
+
+
+def of_lenet_costs(found: Any) -> list[str]:
+    """Return the table of a step's cost by method."""
+    lines = ["| method | µs | over the point estimate's |", "|---|---|---|"]
+    cost = found["MAP"]
+    return [*lines, *(f"| {name} | {1e6 * s:.0f} | {s / cost:.2f} |" for name, s in found.items())]
+
+
 TABLES: dict[str, tuple[str, Callable[[Found], list[str]]]] = {
     "precision": ("A regression of 10⁶ rows whose posterior is known, untuned", of_precision),
     "network": ("A step on a network of 1,008,656 parameters, B = 128", of_network),
     "steps": ("A step of the logistic regression of figure 1", of_steps),
     "replacements": ("Code for CPUs on a GPU", of_replacements),
+    "films": ("Factorisation of MovieLens' ratings", of_films),
+    "films_large": ("Factorisation of simulated ratings of ML-1M's shape", of_films),
+    "lenet_costs": ("A step of LeNet on Fashion-MNIST, B = 64", of_lenet_costs),
+    "lenet": ("LeNet on Fashion-MNIST, 5 s for each method, compilation not counted", of_lenet),
 }
 
 

@@ -39,7 +39,8 @@ def measured(name: str, options: argparse.Namespace) -> Any:
     if name in FILMS:
         return films.measured(FILMS[name], options.trial)
     if name == "lenet_costs":
-        return lenet.costs(options.folder, 10 if options.trial else lenet.PACE_STEPS)
+        methods = [options.method] if options.method else list(lenet.CANDIDATES)
+        return lenet.costs(options.folder, methods, 10 if options.trial else lenet.PACE_STEPS)
     if name == "lenet_train":
         return lenet.trained(options.method, options.folder, options.seconds, options.output)
     if name == "lenet":
@@ -55,7 +56,7 @@ def main() -> None:
     """Measure one section."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("name", choices=SECTIONS)
-    words.add_argument("--method", choices=METHODS, help="that `lenet_train` trains by")
+    words.add_argument("--method", choices=METHODS, help="one of LeNet's; all if not given")
     words.add_argument("--trial", action="store_true", help="short, beside others, compiles")
     words.add_argument("--folder", type=Path, default=FASHION_MNIST, help="Fashion-MNIST's files")
     words.add_argument("--seconds", type=float, default=LENET_SECONDS, help="of LeNet's trainings")
