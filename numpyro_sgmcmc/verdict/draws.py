@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpyro.distributions.transforms import Transform
 from numpyro.infer.util import unconstrain_fn
 
 from numpyro_sgmcmc.preparation import Target, View
@@ -23,6 +24,26 @@ def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
 
     def one(draw: dict[str, jax.Array]) -> jax.Array:
         free = unconstrain_fn(model, view.args, view.kwargs, draw)
-        return structure.ravel({name: free[name] for name in structure.prototype})
+        values = {name: free[name] for name in structure.prototype}
+        for name, transform in (structure.transforms or {}).items():
+            values[name] = nearest(transform, values[name])
+        return structure.ravel(values)
 
     return jax.vmap(one)(sites)
+
+
+def nearest(transform: Transform, value: jax.Array) -> jax.Array:
+    """Return the value nearest to 0, from `log(2 / eps)` on, that the transform takes to the same.
+
+    A probability that is rounded to 0 or 1 no longer tells its position. The inverse then takes the
+    largest one possible, such as 85, and a few such draws would look like a heavy tail.
+    """
+    epsilon = jnp.finfo(value.dtype).eps
+    far = jnp.log(2 / epsilon).astype(value.dtype)
+    moved = transform(value)
+    for low, high in ((None, far), (-far, None)):
+        near = jnp.clip(value, low, high)
+        is_same = jnp.abs(transform(near) - moved) <= 4 * epsilon * jnp.abs(moved)
+        by_entry = transform.codomain.event_dim == 0
+        value = jnp.where(is_same if by_entry else jnp.all(is_same), near, value)
+    return value
