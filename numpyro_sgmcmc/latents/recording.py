@@ -36,7 +36,7 @@ def opened(state: LatentState, rows: jax.Array) -> Opened:
 
     The column of visits tells which: of the places that are written there, one is left.
     """
-    read, column = state.rows[rows], state.columns.visits
+    read, column = jax.lax.optimization_barrier(state.rows[rows]), state.columns.visits
     places = jnp.arange(len(rows), dtype=read.dtype)
     # Where a row is written depends on what was read, or XLA would copy all rows at each step.
     at = jnp.where(read[:, column] >= 0, rows, len(state.rows))
