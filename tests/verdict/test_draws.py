@@ -23,7 +23,7 @@ FAR = float(np.log(2 / np.finfo(np.float32).eps))  # 16.6
         (c.positive, -50.0, -50.0),
         (c.positive, 50.0, 50.0),
         (c.real, 50.0, 50.0),
-        (c.interval(2.0, 5.0), [-50.0, 1.0, 50.0], [-FAR, 1.0, 15.5]),
+        (c.interval(2.0, 5.0), [-50.0, 1.0, 50.0], [-FAR, 1.0, FAR - np.log(2)]),
         (c.ordered_vector, [-50.0, 3.0], [-50.0, 3.0]),
     ],
 )
