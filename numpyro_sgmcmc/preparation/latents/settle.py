@@ -39,6 +39,9 @@ LAST_SWEEPS = 10
 """Sweeps over all rows after those over a sample. The walkers then differ by about the root of
 N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
 
+NEGLIGIBLE = 50.0
+"""Logarithm of a ratio of densities that no chain would see."""
+
 TRIES = 20
 """Starts that are tried until the first sweep is finite."""
 
@@ -58,12 +61,14 @@ def settled(
 ) -> tuple[Starts, jax.Array]:
     """Return where walkers are after their sweeps, and Hessians in z at last points, (m, d, d).
 
+    Walkers that have not arrived are replaced by the one that is best; see `arrived`.
+
     Raises:
         ValueError: if no start is finite.
     """
     local = target.structure.local
     assert local is not None
-    ended, finite, hessians = [], [], []
+    ended, finite, hessians, levels = [], [], [], []
     for key_walker in random.keys_of(key, WALKERS):
         sweeps, rows = SWEEPS, jnp.arange(local.rows)
         if local.rows > MANY_ROWS:
@@ -75,10 +80,13 @@ def settled(
         else:
             key_start, *keys = random.keys_of(key_walker, sweeps + 1)
             walker = _started(target, key_start, options, request, rows)
+        last = []
         for number, key_sweep in enumerate(keys):
             walker = target.run(sweep, key_sweep, walker)
             if number >= sweeps - KEPT:
-                hessians.append(walker.hessian)
+                last.append((walker.hessian, target.run(level, walker, optimise=False)))
+        hessians.append([hessian for hessian, _ in last])
+        levels.append(np.mean([float(value) for _, value in last]))
         ended.append(_start_of(walker))
         finite.append(bool(walker.is_finite))
     if not all(finite):
@@ -88,7 +96,36 @@ def settled(
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    return _stacked(ended), _stacked(hessians)
+    numbers = 0 if local.discrete else local.rows * local.dimension
+    places = arrived(np.array(levels), numbers) if numbers else np.arange(WALKERS)
+    found = [hessian for place in sorted(set(places)) for hessian in hessians[place]]
+    return _stacked([ended[place] for place in places]), _stacked(found)
+
+
+def level(view: View, walker: Swept) -> jax.Array:
+    """Return U(z, a) - sum log |L_i| at latents a drawn with the covariances L_i L_i'.
+
+    But for a constant, and for the draws' chance, this is the negative logarithm of the density of
+    z with all latents integrated out by Laplace's method. The chance of k latents in all has a
+    standard deviation of (k / 2)^1/2.
+    """
+    return walker.energy - jnp.sum(jnp.linalg.slogdet(walker.factor)[1])
+
+
+def arrived(levels: np.ndarray, numbers: int) -> np.ndarray:
+    """Return for each walker which one takes its place: itself if it has arrived, else the best.
+
+    A walker has not arrived if the posterior's density there is less than exp(-`NEGLIGIBLE`) times
+    that of the best walker, by more than six standard deviations of what chance does to the
+    difference. Another mode of less weight than that would not be seen by any chain.
+
+    Args:
+        levels: of the walkers, (walkers,).
+        numbers: of latents in all.
+    """
+    best = int(np.argmin(levels))
+    lost = levels - levels[best] > NEGLIGIBLE + 6 * numbers**0.5
+    return np.where(lost, best, np.arange(len(levels)))
 
 
 def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
