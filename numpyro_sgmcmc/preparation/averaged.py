@@ -21,6 +21,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     AVERAGED_ROWS,
     CAUTION_ABOUT_CURVATURE,
     DENSE_COVARIANCE,
+    VARYING_CURVATURE,
 )
 
 
@@ -28,7 +29,9 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     """Return a mean-field fit with correlations, if its dimension is at most `DENSE_COVARIANCE`.
 
     A curvature below 1 widens the fit. It counts with `CAUTION_ABOUT_CURVATURE` standard errors of
-    its average over draws, and as 1 if this is larger than 1 or not positive.
+    its average over draws, and as 1 if this is larger than 1 or not positive. A coordinate whose
+    own curvature varies much over the draws, such as a scale near 0, keeps its fit and has no
+    correlations.
 
     Args:
         target: the model bound to its data.
@@ -41,6 +44,7 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     hessians, rounding = np.asarray(found, np.float64), float(jnp.finfo(found.dtype).eps)
     if not np.all(np.isfinite(hessians)):
         return fit
+    hessians = _apart(hessians)
     curvatures, axes = np.linalg.eigh(hessians.mean(0))
     along = np.einsum("ia,kij,ja->ka", axes, hessians, axes, optimize=True)
     error = along.std(0, ddof=1) / len(hessians) ** 0.5
@@ -49,6 +53,14 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     used = np.where(curvatures < 1, soft, curvatures)
     root = np.asarray(fit.spread.scale)[:, None] * axes / np.sqrt(used)
     return fit._replace(spread=Dense(jnp.asarray(root, fit.centre.dtype)))
+
+
+def _apart(hessians: np.ndarray) -> np.ndarray:
+    """Return S H S at draws, (draws, d, d), where coordinates of varying curvature stand alone."""
+    own = np.diagonal(hessians, axis1=1, axis2=2)
+    varies = own.std(0, ddof=1) > VARYING_CURVATURE * np.abs(own.mean(0))
+    steady = np.outer(~varies, ~varies)
+    return np.where(steady, hessians, np.diag(np.ones(len(varies))))
 
 
 def _curvatures(view: View, fit: Approximation, key: jax.Array) -> jax.Array:

@@ -47,6 +47,11 @@ are many times as many as `DENSE_COVARIANCE`, so that sampling changes its eigen
 CAUTION_ABOUT_CURVATURE = 2.0
 """Standard errors that are added to an averaged curvature that is small."""
 
+VARYING_CURVATURE = 0.5
+"""Relative standard deviation of a coordinate's curvature over the fit's draws, above which its
+correlations are not those of one Gaussian. Over item parameters it is 0.2, and above 1 for the
+logarithm of a scale near 0."""
+
 DENSE_NOISE = 500
 """Up to this dimension the whole covariance of the gradient noise is formed."""
 
