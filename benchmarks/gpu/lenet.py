@@ -8,7 +8,7 @@ import json
 import pickle
 from collections.abc import Collection
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,12 @@ from benchmarks.papers.p001_lenet_runs import Setting, pace
 from benchmarks.papers.p001_lenet_table import table
 
 PACE_STEPS, RECORDS = 2_000, 8
+KINDS = ("check", "final", "score", "difference")
+SHOWN = (
+    *("kind", "method", "other", "what", "rate", "temperature", "decay", "seconds", "measured"),
+    *("error", "exact", "check_error", "chosen", "steps", "networks"),
+)
+"""Rows of the table, and their entries, that are kept."""
 SETTINGS = CANDIDATES | {ENSEMBLE: [Setting(rate) for rate in (0.01, 0.03)]}
 
 
@@ -81,7 +87,13 @@ def together(folder: Path, output: Path) -> list[Row]:
     sets = lenet.clothes(folder)
     finals = {name: one.finals for name, one in done.items()}
     predictions = {name: one.predicted for name, one in done.items()}
-    return table(sets, {}, finals, predictions, compared(sets, CHECK_STEPS, CHECK_CHAINS))
+    rows = table(sets, {}, finals, predictions, compared(sets, CHECK_STEPS, CHECK_CHAINS))
+    return [{name: _known(row[name]) for name in SHOWN} for row in rows if row["kind"] in KINDS]
+
+
+def _known(value: Any) -> Any:
+    """Return the value, or None for a number that is not finite, which JSON does not have."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _path(output: Path, method: str) -> Path:

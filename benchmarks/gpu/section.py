@@ -56,12 +56,14 @@ def main() -> None:
     """Measure one section."""
     words = argparse.ArgumentParser(description=__doc__)
     words.add_argument("name", choices=SECTIONS)
-    words.add_argument("--method", choices=METHODS, help="one of LeNet's; all if not given")
+    words.add_argument("--method", choices=METHODS, help="of LeNet; costs of all if not given")
     words.add_argument("--trial", action="store_true", help="short, beside others, compiles")
     words.add_argument("--folder", type=Path, default=FASHION_MNIST, help="Fashion-MNIST's files")
     words.add_argument("--seconds", type=float, default=LENET_SECONDS, help="of LeNet's trainings")
     words.add_argument("--output", type=Path, required=True)
     options = words.parse_args()
+    if options.name == "lenet_train" and options.method is None:
+        words.error("expected --method for lenet_train; got none")
     if options.name in FILMS:
         films.DATA[FILMS[options.name]]()  # drawn while other sections measure
     with alone(options.output / ".lock", not (options.trial or options.name in BESIDE)):

@@ -31,7 +31,7 @@ def scales_of_rows(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Itera
         name = equation.primitive.name
         output: Any = equation.outvars[0]
         inputs: list[Any] = [v for v in equation.invars if not isinstance(v, Literal)]
-        if name == "gather" and inputs[0] is x:
+        if name == "gather" and inputs and inputs[0] is x:
             if equation.params["slice_sizes"] == (1, *shape[1:]):
                 rows.add(output)
         elif name in RESHAPED and inputs and inputs[0] in rows:

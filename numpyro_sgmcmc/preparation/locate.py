@@ -68,6 +68,8 @@ def locate(
 ) -> Located:
     """Return the Laplace approximation at a mode, or a mean-field fit if it is not sound.
 
+    Up to 500 dimensions the fit has correlations; see `with_correlations`.
+
     The mode is the best of those that are found from several starts, if the mode found from the
     first start is sound. In small models a mean-field fit may choose other coordinates of effects.
 

@@ -68,6 +68,7 @@ def settled(
     """
     local = target.structure.local
     assert local is not None
+    numbers = 0 if local.discrete else local.rows * local.dimension
     ended, finite, hessians, levels = [], [], [], []
     for key_walker in random.keys_of(key, WALKERS):
         sweeps, rows = SWEEPS, jnp.arange(local.rows)
@@ -80,13 +81,15 @@ def settled(
         else:
             key_start, *keys = random.keys_of(key_walker, sweeps + 1)
             walker = _started(target, key_start, options, request, rows)
-        last = []
+        last, heights = [], []
         for number, key_sweep in enumerate(keys):
             walker = target.run(sweep, key_sweep, walker)
             if number >= sweeps - KEPT:
-                last.append((walker.hessian, target.run(level, walker, optimise=False)))
-        hessians.append([hessian for hessian, _ in last])
-        levels.append(np.mean([float(value) for _, value in last]))
+                last.append(walker.hessian)
+                if numbers:
+                    heights.append(float(target.run(level, walker, optimise=False)))
+        hessians.append(last)
+        levels.append(np.mean(heights) if numbers else 0.0)
         ended.append(_start_of(walker))
         finite.append(bool(walker.is_finite))
     if not all(finite):
@@ -96,8 +99,7 @@ def settled(
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    numbers = 0 if local.discrete else local.rows * local.dimension
-    places = arrived(np.array(levels), numbers) if numbers else np.arange(WALKERS)
+    places = arrived(np.array(levels), numbers)
     found = [hessian for place in sorted(set(places)) for hessian in hessians[place]]
     return _stacked([ended[place] for place in places]), _stacked(found)
 
