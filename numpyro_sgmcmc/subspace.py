@@ -6,6 +6,7 @@ from typing import NamedTuple, Self, final
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.cpu.sums import column_sums
 from numpyro_sgmcmc.pytree import as_pytree
 
 
@@ -112,7 +113,11 @@ class Subspace:
             if directions:
                 part = y[start : start + size]
                 if directions < size:
-                    part = part.reshape(-1, directions).sum(0)
+                    part = (
+                        part.sum(keepdims=True)
+                        if directions == 1
+                        else column_sums(part, directions)
+                    )
                 parts.append(part)
             start += size
         return jnp.concatenate(parts)

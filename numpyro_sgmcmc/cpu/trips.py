@@ -29,3 +29,12 @@ def in_two_trips(
     places = lambda number: jax.lax.iota(dtype, half) + number * jnp.asarray(half, dtype)  # noqa: E731
     made = jax.lax.map(lambda number: make(places(number)), jnp.arange(2, dtype=dtype))
     return made.ravel()[:count]
+
+
+def kept(x: jax.Array) -> jax.Array:
+    """Return a vector (n,) that is computed once, however many entries of an array are made of it.
+
+    XLA fuses a small product of a matrix and a vector with the large array that it is spread over,
+    and computes it again for each entry of that.
+    """
+    return in_two_trips(x.size, lambda places: x[places])

@@ -1,5 +1,6 @@
 """Random permutations of N rows, evaluated at single places without O(N) work."""
 
+from collections.abc import Sequence
 from functools import cache
 from math import ceil, isqrt, log
 
@@ -18,7 +19,7 @@ def round_keys(key: jax.Array, size: int) -> jax.Array:
     return random.bits(key, (rounds(size),))
 
 
-def permuted(keys: jax.Array, size: int, places: jax.Array) -> jax.Array:
+def permuted(keys: Sequence[jax.Array], size: int, places: jax.Array) -> jax.Array:
     """Return the entries of random permutations of range(size) at these places.
 
     A shuffle would cost O(N) at the start of each epoch, and under `vmap` at each step. This is a
@@ -28,7 +29,7 @@ def permuted(keys: jax.Array, size: int, places: jax.Array) -> jax.Array:
     small.
 
     Args:
-        keys: of one permutation, (rounds,), or of one for each place, (rounds, places).
+        keys: words of each round, (), or one for each place.
         size: N, below 2^31.
         places: in range(N), of any shape.
     """

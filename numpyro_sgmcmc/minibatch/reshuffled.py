@@ -48,13 +48,16 @@ def read(stream: Stream, size: int, first: Any, count: int) -> jax.Array:
     begin = stream.place + first
     epoch = stream.epoch + begin // size
     early, late = (
-        round_keys(random.fold_in(stream.key, number), size)[:, None]
-        for number in (epoch, epoch + 1)
+        round_keys(random.fold_in(stream.key, number), size) for number in (epoch, epoch + 1)
     )
+    begin = begin % size
 
     def rows(places: jax.Array) -> jax.Array:
-        places = begin % size + places
-        return permuted(jnp.where(places < size, early, late), size, places % size)
+        places = begin + places
+        is_late = places >= size
+        # One array for each round: XLA computes an array of all rounds again in each round.
+        keys = [jnp.where(is_late, *both) for both in zip(late, early, strict=True)]
+        return permuted(keys, size, jnp.where(is_late, places - size, places))
 
     return in_two_trips(count, rows)
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu.trips import kept
 from numpyro_sgmcmc.preconditioner.base import AbstractLinearMap
 from numpyro_sgmcmc.pytree import as_pytree
 from numpyro_sgmcmc.subspace import Subspace
@@ -51,4 +52,4 @@ class Coupled(AbstractLinearMap):
 
     def _moved(self, factor: jax.Array, y: jax.Array) -> jax.Array:
         c = self.subspace.coordinates(y)
-        return y + self.subspace.vector(factor @ c - c)
+        return y + self.subspace.vector(kept(factor @ c - c))

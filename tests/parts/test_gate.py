@@ -19,8 +19,10 @@ from numpyro_sgmcmc import (
 from numpyro_sgmcmc.cpu import gate, random, slices
 from numpyro_sgmcmc.cpu.assembly import MANY_NUMBERS
 from numpyro_sgmcmc.cpu.slices import by_slices
-from numpyro_sgmcmc.cpu.trips import in_two_trips
+from numpyro_sgmcmc.cpu.sums import column_sums
+from numpyro_sgmcmc.cpu.trips import in_two_trips, kept
 from numpyro_sgmcmc.minibatch import uniform_rows
+from numpyro_sgmcmc.minibatch.permutation import rounds
 from numpyro_sgmcmc.model.flat import flat_maps
 from numpyro_sgmcmc.types import Minibatch, Plate
 from tests.marks import briefly
@@ -162,3 +164,30 @@ def test_rows_of_an_epoch_are_not_computed_again_where_they_are_read():
     tables = [jnp.ones((1_000, count)) for count in (1, 3, 5)]
     program = jax.jit(read).lower(state, tables).compile().as_text()
     assert program.count(str(0x85EBCA6B)) == 1  # a multiplier of the hash
+
+
+@pytest.mark.parametrize("columns", [1, 2, 5, 128, 200])
+@pytest.mark.parametrize("rows", [1, 63, 64, 1_000])
+def test_column_sums(rows, columns):
+    y = np.arange(rows * columns, dtype=np.float32) % 7
+    expected = y.reshape(rows, columns).sum(0)  # whole numbers, so that their order does not matter
+    np.testing.assert_array_equal(column_sums(jnp.asarray(y), columns), expected)
+
+
+def test_a_small_product_is_not_computed_again_where_it_is_spread():
+    """XLA would otherwise split the product and add its parts for each entry of the array."""
+    factor = jnp.eye(14) + 1.0
+    spread = lambda y: y + jnp.broadcast_to(kept(factor @ y[:14]), (500, 14)).ravel()  # noqa: E731
+    program = jax.jit(jax.vmap(spread)).lower(jnp.ones((4, 7_000))).compile().as_text()
+    assert "while(" in program
+    found = jax.jit(jax.vmap(spread))(jnp.ones((4, 7_000)))
+    np.testing.assert_allclose(found, 16.0)  # 1 + (14 + 1)
+
+
+def test_the_rounds_of_a_permutation_are_not_an_array():
+    """XLA would compute the words of all rounds again in each round: 7 times as long."""
+    scheme, plates = ReshuffledMinibatch(), {"rows": Plate(1_000, 200)}
+    draw = lambda state: scheme.draw(None, 0, plates, state)[0]["rows"]  # noqa: E731
+    state = scheme.init(jax.random.key(0), plates)
+    program = jax.jit(draw).lower(state).compile().as_text()
+    assert f"u32[{rounds(1_000)},100]" not in program
