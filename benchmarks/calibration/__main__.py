@@ -31,6 +31,7 @@ COLUMNS = {
     "warm-up (s)": "{warmup_seconds:.0f}",
     "sampling (s)": "{sampling_seconds:.0f}",
     "total (s)": "{total_seconds:.0f}",
+    "last verdict / run": "{verdict_share:.0%}",
     "effective draws / s": "{effective_per_second:.3g}",
     "NUTS (s, smallest ESS)": "{nuts}",
     "step size": "{step_size:.2g}",
@@ -122,8 +123,8 @@ def main() -> None:
     path = RESULTS / "calibration.json"
     keep = names and path.exists()
     rows = json.loads(path.read_text(encoding="utf-8"))["models"] if keep else {}
-    # Rows of runs that followed no advice lack columns.
-    rows = {name: row for name, row in rows.items() if "rounds" in row}
+    # Rows of earlier versions lack columns.
+    rows = {name: row for name, row in rows.items() if "verdict_share" in row}
     for name in names or PROBLEMS:
         rows[name] = measure(name)
         # Compiled programs of all models together would need more memory maps than Linux allows.

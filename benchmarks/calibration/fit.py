@@ -25,13 +25,17 @@ MOST_NUMBERS = 2**28
 
 
 class Fit(NamedTuple):
-    """A run with all its rounds, what is said of it, what it took, and what it warned of."""
+    """A run with all its rounds, what is said of it, what it took, and what it warned of.
+
+    `verdict_share` is what the last verdict took, relative to warm-up and all draws.
+    """
 
     mcmc: MCMC
     said: Diagnosis
     rounds: int
     seconds: dict[str, float]
     warned: list[str]
+    verdict_share: float
 
 
 def fit(problem: Problem, budget: float = SHORTEST_BUDGET, seed: int = 0) -> Fit:
@@ -57,12 +61,14 @@ def fit(problem: Problem, budget: float = SHORTEST_BUDGET, seed: int = 0) -> Fit
     arguments = tuple(map(jnp.asarray, problem.arguments))
     first, second = jax.random.split(jax.random.key(seed))
     spent = {"warmup": 0.0, "sampling": 0.0, "verdict": 0.0}
+    last = spent.copy()
 
     def timed(phase: str, function: Any, *args: Any) -> Any:
         begin = time.perf_counter()
         found = function(*args)
         jax.block_until_ready(mcmc.last_state)
-        spent[phase] += time.perf_counter() - begin
+        last[phase] = time.perf_counter() - begin
+        spent[phase] += last[phase]
         return found
 
     with warnings.catch_warnings(record=True) as caught:
@@ -75,7 +81,8 @@ def fit(problem: Problem, budget: float = SHORTEST_BUDGET, seed: int = 0) -> Fit
             timed("sampling", _continue, mcmc, arguments, ceil(said.more_draws / CHAINS))
             said, rounds = timed("verdict", diagnose, mcmc), rounds + 1
     warned = [str(one.message) for one in caught if issubclass(one.category, UserWarning)]
-    return Fit(mcmc, said, rounds, spent, warned)
+    share = last["verdict"] / (spent["warmup"] + spent["sampling"])
+    return Fit(mcmc, said, rounds, spent, warned, share)
 
 
 def _is_within(budget: float, spent: dict[str, float], mcmc: MCMC, more: int) -> bool:

@@ -61,6 +61,7 @@ def measure(name: str) -> Row:
         **{f"{phase}_seconds": seconds for phase, seconds in run.seconds.items()},
         "total_seconds": total,
         "rounds": run.rounds,
+        "verdict_share": run.verdict_share,
         "draws": run.mcmc.num_chains * run.mcmc.num_samples,
         "effective_per_second": compared.smallest_ess / total,
         "nuts_seconds": reference.get("seconds"),

@@ -2,7 +2,8 @@
 
 Each file replaces a part of plain JAX, with results that are equal to the bit or up to rounding:
 `random.py` (random numbers), `slices.py` (neighbouring rows), `assembly.py` and `finite.py`
-(long vectors) and `compiling.py` (compiler options). Calls in the rest of the package look like
+(long vectors), `sums.py` (narrow arrays), `trips.py` (numbers that many others are made of) and
+`compiling.py` (compiler options). Calls in the rest of the package look like
 calls of plain JAX.
 
 The replacements are used only if JAX's default backend is a CPU. The environment variable

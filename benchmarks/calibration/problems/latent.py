@@ -15,7 +15,7 @@ PREDICTED = {
         "film ratings, rank 5, N = 73,749, d = 17,498",
         data.movielens,
         partial(models.factorisation, users=671, films=2_245),
-        1_000,
+        3_000,
         "movielens",
         predict=scores.film_ratings,
         squared=True,
