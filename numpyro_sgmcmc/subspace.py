@@ -113,11 +113,7 @@ class Subspace:
             if directions:
                 part = y[start : start + size]
                 if directions < size:
-                    part = (
-                        part.sum(keepdims=True)
-                        if directions == 1
-                        else column_sums(part, directions)
-                    )
+                    part = column_sums(part, directions)
                 parts.append(part)
             start += size
         return jnp.concatenate(parts)

@@ -2,9 +2,9 @@
 
 Each file replaces a part of plain JAX, with results that are equal to the bit or up to rounding:
 `random.py` (random numbers), `slices.py` (neighbouring rows), `assembly.py` and `finite.py`
-(long vectors), `sums.py` (narrow arrays), `trips.py` (numbers that many others are made of) and
-`compiling.py` (compiler options). Calls in the rest of the package look like
-calls of plain JAX.
+(long vectors), `sums.py` (narrow arrays), `trips.py` (numbers from which many others are computed)
+and `compiling.py` (compiler options). Calls in the rest of the package look like those of plain
+JAX.
 
 The replacements are used only if JAX's default backend is a CPU. The environment variable
 `NUMPYRO_SGMCMC_PLAIN_JAX=1` switches them off. `gate.py` decides this while JAX is tracing. The

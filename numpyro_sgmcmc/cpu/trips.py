@@ -32,9 +32,9 @@ def in_two_trips(
 
 
 def kept(x: jax.Array) -> jax.Array:
-    """Return a vector (n,) that is computed once, however many entries of an array are made of it.
+    """Return the vector x, (n,), in a form that XLA computes once.
 
-    XLA fuses a small product of a matrix and a vector with the large array that it is spread over,
-    and computes it again for each entry of that.
+    Where a small product of a matrix and a vector is spread over a large array, XLA fuses both and
+    computes parts of the product again for each entry of the array.
     """
     return in_two_trips(x.size, lambda places: x[places])

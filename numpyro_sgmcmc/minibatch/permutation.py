@@ -29,7 +29,7 @@ def permuted(keys: Sequence[jax.Array], size: int, places: jax.Array) -> jax.Arr
     small.
 
     Args:
-        keys: words of each round, (), or one for each place.
+        keys: one word for each round, (), or an array of words, one for each place.
         size: N, below 2^31.
         places: in range(N), of any shape.
     """

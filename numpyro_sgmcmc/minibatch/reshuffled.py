@@ -55,7 +55,7 @@ def read(stream: Stream, size: int, first: Any, count: int) -> jax.Array:
     def rows(places: jax.Array) -> jax.Array:
         places = begin + places
         is_late = places >= size
-        # One array for each round: XLA computes an array of all rounds again in each round.
+        # One array for each round, because XLA would compute a joint array again in each round.
         keys = [jnp.where(is_late, *both) for both in zip(late, early, strict=True)]
         return permuted(keys, size, jnp.where(is_late, places - size, places))
 
