@@ -23,7 +23,7 @@ from numpyro_sgmcmc.preparation.averaged import with_correlations
 from numpyro_sgmcmc.preparation.informed import informed_fit
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import Mode, adam, is_dense, newton
-from numpyro_sgmcmc.preparation.mode_search import describe, find_mode, refined
+from numpyro_sgmcmc.preparation.mode_search import ALL_STEPS, describe, find_mode, refined
 from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.start import several_keys
@@ -170,7 +170,7 @@ def compile_ahead(target: Target, searches: int) -> Located:
     starts = jax.ShapeDtypeStruct((searches, *position.shape), dtype)
     keys = jax.ShapeDtypeStruct((searches,), key.dtype)
     target.ahead(adam, keys, starts, optimise=False)
-    mode = target.ahead(newton, position)
+    mode = target.ahead(newton, position, ALL_STEPS)
     ends = jax.ShapeDtypeStruct((searches - 1, *position.shape), dtype)
     target.ahead(surroundings, mode, key, ends)
     return Located(target.ahead(laplace_at, mode, optimise=False), anchor_of(mode))

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from numpyro_sgmcmc.cpu import random
@@ -46,7 +47,7 @@ class Mode(NamedTuple):
         return self.hessian.ndim == 2
 
 
-def is_dense(position: jax.Array) -> bool:
+def is_dense(position: jax.Array | np.ndarray) -> bool:
     """Return whether the Hessian is formed in this dimension."""
     return 0 < position.size <= DENSE_DIMENSION
 
@@ -143,10 +144,18 @@ class Search(NamedTuple):
     count: jax.Array
 
 
-def newton(view: View, start: jax.Array) -> Mode:
-    """Return the last point of damped Newton steps on the whole data, started at `start`."""
+def newton(view: View, start: jax.Array, most: jax.Array) -> Mode:
+    """Return the last point of damped Newton steps on the whole data, started at `start`.
+
+    Args:
+        view: of the model and its data.
+        start: (d,).
+        most: number of points at which U and its derivatives are computed at most, the start among
+            them, ().
+    """
     step = lambda search: next_search(search, with_hessian(view, search.candidate))  # noqa: E731
-    return jax.lax.while_loop(is_unfinished, step, first_search(start)).mode
+    goes_on = lambda search: is_unfinished(search) & (search.count < most)  # noqa: E731
+    return jax.lax.while_loop(goes_on, step, first_search(start)).mode
 
 
 def first_search(start: jax.Array) -> Search:

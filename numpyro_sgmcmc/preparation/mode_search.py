@@ -25,8 +25,10 @@ from numpyro_sgmcmc.preparation.mode import (
     with_diagonal,
     with_hessian,
 )
-from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.thresholds import ARRIVED, LBFGS_STEPS
+from numpyro_sgmcmc.preparation.target import Target, View
+from numpyro_sgmcmc.preparation.thresholds import ARRIVED, LBFGS_STEPS, NEWTON_STEPS
+
+ALL_STEPS = np.int32(NEWTON_STEPS)
 
 
 def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
@@ -66,10 +68,23 @@ def describe(target: Target, position: jax.Array) -> Mode:
     return Mode(position, energy, gradient, diagonal, jnp.asarray(jnp.inf))
 
 
+def second_order(target: Target, position: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return U, its gradient and its Hessian at a concrete point, made here; NaN if not finite.
+
+    Where the warm-up forms the Hessian, Newton's method ends here at its first point: its program
+    is compiled already.
+    """
+    if not is_dense(position):
+        return jax.device_get(target.run(View.second_order, position))
+    mode = jax.device_get(target.run(newton, position, np.int32(1)))
+    found = mode.potential_energy, mode.gradient, mode.hessian
+    return found if np.isfinite(mode.potential_energy) else tuple(x * np.nan for x in found)
+
+
 def newton_from(target: Target, start: jax.Array) -> Mode:
     """Return the last point of damped Newton steps on the whole data, started at `start`."""
     if not _is_elsewhere(target, start):
-        return target.run(newton, start)
+        return target.run(newton, start, ALL_STEPS)
     search = first_search(start)
     while bool(is_unfinished(search)):
         search = _after(search, *target.total_elsewhere(row_sums.second_order, search.candidate))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from numpyro_sgmcmc.correction import (
     AbstractCorrection,
@@ -62,7 +63,7 @@ def measured_noise(
     gradient: AbstractGradient,
     preconditioner: AbstractLinearMap,
     anchor: Anchor | None,
-    points: jax.Array,
+    points: jax.Array | np.ndarray,
 ) -> Noise:
     """Return an estimator's gradient noise at typical points, in whitened coordinates."""
     measure, name = noise_program(gradient)

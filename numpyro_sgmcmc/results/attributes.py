@@ -111,7 +111,7 @@ def _parts(run: Run) -> dict[str, Any]:
         "preconditioner": in_words(tuned.preconditioner),
         "noise_correction": type(tuned.correction).__name__ if tuned.correction else "none",
         "step_size_schedule": "constant" if is_constant else in_words(schedule),
-        **({"step_size": float(run.first_chain.step_size)} if is_constant else {}),
+        **({"step_size": float(np.ravel(run.state.step_size)[0])} if is_constant else {}),
         **({} if friction is None else {"friction": float(friction)}),
     }
 

@@ -5,7 +5,6 @@ from functools import cached_property
 from typing import Any, final
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
@@ -67,14 +66,9 @@ class Run:
         return np.ndim(self.state.i) == 1
 
     @cached_property
-    def first_chain(self) -> Any:
-        """The last state of the first chain."""
-        return _first(self.state) if self.is_vectorised else self.state
-
-    @property
     def tuned(self) -> Tuned:
-        """The settings of the first chain, which chains usually share."""
-        return self.first_chain.tuned
+        """The settings of the first chain, which chains usually share, as arrays of NumPy."""
+        return self._first_chain(self.state.tuned)
 
     @property
     def num_steps(self) -> int:
@@ -88,13 +82,17 @@ class Run:
     @property
     def num_transitions(self) -> int:
         """Number of transitions of a chain so far, for the walker with the largest step."""
-        count, pace = int(self.first_chain.i), self.tuned.pace
-        return count * self.num_steps if pace is None else int(pace.before(jnp.asarray(count)))
+        count, pace = int(np.ravel(self.state.i)[0]), self.tuned.pace
+        if pace is None:
+            return count * self.num_steps
+        first = min(count, int(pace.num_warmup))
+        return first * int(pace.warmup_steps) + (count - first) * int(pace.num_steps)
 
     @property
     def anchor(self) -> Anchor | None:
         """The fixed point of the gradient estimator, or None if it has none."""
-        return self.first_chain.gradient if self.tuned.gradient.needs_anchor else None
+        gradient = self.tuned.gradient
+        return self._first_chain(self.state.gradient) if gradient.needs_anchor else None
 
     @property
     def dynamics(self) -> AbstractDynamics:
@@ -116,8 +114,7 @@ class Run:
         found.setdefault("weight", np.broadcast_to(last * self.num_steps, shape))
         return found
 
-
-# Compiled as a whole, because compiling each operation alone takes longer.
-@jax.jit
-def _first(state: Any) -> Any:
-    return jax.tree.map(lambda leaf: leaf[0], state)
+    def _first_chain(self, part: Any) -> Any:
+        """Return the first chain's entries of a part of the last state, as arrays of NumPy."""
+        first = (lambda x: x[0]) if self.is_vectorised else (lambda x: x)
+        return jax.tree.map(lambda leaf: first(np.asarray(leaf)), part)

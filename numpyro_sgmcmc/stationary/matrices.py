@@ -1,7 +1,8 @@
 """One step of a kernel on a Gaussian as matrices, and sums over all steps before."""
 
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.dynamics import AbstractDynamics
 
 DOUBLINGS = 60
@@ -30,13 +32,22 @@ class Matrices(NamedTuple):
 
 def matrices(dynamics: AbstractDynamics, step_size: float, damping: np.ndarray) -> Matrices:
     """Return the matrices of a step, as derivatives of the dynamics' own; damping is (n,)."""
-    inputs = jnp.asarray(step_size), jnp.asarray(damping, jnp.zeros(()).dtype)
-    found = _derivatives(dynamics, *inputs, is_damped=bool(np.any(damping)))
-    return Matrices(*(np.asarray(x, np.float64) for x in found))
+    is_damped = bool(np.any(damping))
+    real: Any = jax.dtypes.canonicalize_dtype(np.float64)
+    # Without damping all directions have the same matrices, and all calls the same program.
+    each = np.asarray(damping if is_damped else np.zeros(1), real)
+    found = _program()(dynamics, np.asarray(step_size, real), each, is_damped=is_damped)
+    entries = (np.asarray(x, np.float64) for x in found)
+    return Matrices(*(np.broadcast_to(x, (len(damping), *x.shape[1:])) for x in entries))
 
 
-# Compiled as a whole, because compiling each operation alone takes longer.
-@partial(jax.jit, static_argnames="is_damped")
+@cache
+def _program() -> Callable[..., Any]:
+    # Compiled as a whole, because compiling each operation alone takes longer.
+    options = compiler_options(1, optimise=False)
+    return jax.jit(_derivatives, static_argnames="is_damped", compiler_options=options)
+
+
 def _derivatives(
     dynamics: AbstractDynamics, h: jax.Array, damping: jax.Array, is_damped: bool
 ) -> tuple[jax.Array, ...]:

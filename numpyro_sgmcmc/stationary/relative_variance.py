@@ -1,8 +1,8 @@
 """A kernel's stationary variance on a Gaussian, from its own linear recursion."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
@@ -90,8 +90,9 @@ def relative_variance(
             break
         for each in (curvature, known, damping):
             each[slow] *= 4
-    h = jnp.asarray(step_size)
-    share = np.clip(np.asarray(dynamics.heating(jnp.asarray(corrected), h), np.float64), 0.0, 1.0)
+    real: Any = jax.dtypes.canonicalize_dtype(np.float64)
+    heating = dynamics.heating(np.asarray(corrected, real), np.asarray(step_size, real))
+    share = np.clip(np.asarray(heating, np.float64), 0.0, 1.0)
     kick = _padded(one.kick, a.shape[1])
     heats = [_padded(one.heat[..., k], a.shape[1]) for k in range(one.heat.shape[-1])]
     settles = np.abs(values).max(1) < 1

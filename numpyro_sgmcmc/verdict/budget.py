@@ -1,10 +1,10 @@
 """How many gradients a verdict may cost."""
 
+from numpyro_sgmcmc.preparation import CURVATURE_POINTS
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
     DENSE,
     DRAWS_BY_DIMENSION,
-    DRAWS_FOR_CURVATURE,
     ENOUGH_ROWS,
     GRADIENT_NUMBERS,
     GRADIENT_POINTS,
@@ -86,4 +86,4 @@ def hessian_points(run: FinishedRun) -> int:
     """Return over how many draws the Hessian is averaged in the search for soft directions."""
     each = HESSIAN_COST * LANCZOS_STEPS * min(run.rows, ENOUGH_ROWS)
     affordable = most_rows(run, run.weights.size) // (2 * each)  # half is left to gradients
-    return int(min(max(affordable, DRAWS_FOR_CURVATURE), MOST_HESSIANS))
+    return int(min(max(affordable, CURVATURE_POINTS), MOST_HESSIANS))

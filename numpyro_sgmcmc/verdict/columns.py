@@ -1,9 +1,10 @@
 """Work on the columns of large arrays, a few at a time."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,13 @@ def by_columns(
         # A copy, because columns of a long row are far apart in memory.
         return function(*(np.ascontiguousarray(x[..., at : at + COLUMNS]) for x in arrays))
 
-    starts = range(0, max(arrays[0].shape[-1], 1), COLUMNS)
-    blocks = [block(0)] if len(starts) == 1 else list(_threads().map(block, starts))
+    blocks = in_threads(block, range(0, max(arrays[0].shape[-1], 1), COLUMNS))
     return tuple(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
+
+
+def in_threads(function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
+    """Return what a function that calls NumPy gives for each item, computed in several threads."""
+    return [function(items[0])] if len(items) == 1 else list(_threads().map(function, items))
 
 
 @cache

@@ -13,23 +13,45 @@ from numpyro_sgmcmc.preparation import Target, View
 
 def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
     """Return constrained draws, leading shape (n,), as flat positions (n, d)."""
-    wanted = {name: jnp.asarray(sites[name]) for name in target.structure.prototype}
-    return np.asarray(target.run(_unconstrain, wanted), np.float64)
+    structure = target.structure
+    drawn = {name: np.asarray(sites[name]) for name in structure.prototype}
+    if target.centring is not None:
+        return np.asarray(target.run(_flat, drawn, optimise=False), np.float64)
+    moved = target.run(_bounded, drawn, optimise=False) if structure.bounded else {}
+    rows = len(next(iter(drawn.values())))
+    found, start = np.empty((rows, structure.dimension)), 0
+    for name in sorted(drawn):
+        values = np.asarray(moved.get(name, drawn[name])).reshape(rows, -1)
+        found[:, start : start + values.shape[1]] = values
+        start += values.shape[1]
+    return found
 
 
-def _unconstrain(view: View, sites: dict[str, jax.Array]) -> jax.Array:
+def _flat(view: View, sites: dict[str, jax.Array]) -> jax.Array:
+    """Return the draws as flat positions, (n, d)."""
+    return jax.vmap(lambda draw: view.structure.ravel(_free(view, draw)))(sites)
+
+
+def _bounded(view: View, sites: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """Return the unconstrained values of the sites whose support is bounded."""
+
+    def one(draw: dict[str, jax.Array]) -> dict[str, jax.Array]:
+        values = _free(view, draw)
+        return {name: values[name] for name in view.structure.bounded}
+
+    return jax.vmap(one)(sites)
+
+
+def _free(view: View, draw: dict[str, jax.Array]) -> dict[str, jax.Array]:
+    """Return the unconstrained values of a draw."""
     structure = view.structure
     key = jax.random.key(0) if structure.needs_key else None
     model = structure.without_discrete(structure.with_minibatch(structure.placeholder(), key))
-
-    def one(draw: dict[str, jax.Array]) -> jax.Array:
-        free = unconstrain_fn(model, view.args, view.kwargs, draw)
-        values = {name: free[name] for name in structure.prototype}
-        for name, transform in (structure.transforms or {}).items():
-            values[name] = nearest(transform, values[name])
-        return structure.ravel(values)
-
-    return jax.vmap(one)(sites)
+    free = unconstrain_fn(model, view.args, view.kwargs, draw)
+    values = {name: free[name] for name in structure.prototype}
+    for name, transform in (structure.transforms or {}).items():
+        values[name] = nearest(transform, values[name])
+    return values
 
 
 def nearest(transform: Transform, value: jax.Array) -> jax.Array:

@@ -1,16 +1,13 @@
 """Vector fields along which Stein's identity speaks of one coordinate's moments."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.preconditioner import Coupled, Diagonal
-from numpyro_sgmcmc.preparation import rescaled
-from numpyro_sgmcmc.subspace import Group, Subspace
+from numpyro_sgmcmc.subspace import Group
 from numpyro_sgmcmc.verdict.regression import slopes
 from numpyro_sgmcmc.verdict.thresholds import DRAWS_BY_DIMENSION
+from numpyro_sgmcmc.verdict.wide import WideCovariance, directions_of
 
 
 class Fields(NamedTuple):
@@ -24,13 +21,14 @@ class Fields(NamedTuple):
     Attributes:
         covariance: C, (d, d); None in high dimension.
         root: a square root of the draws' covariance, None likewise.
-        linear: in high dimension a map S with C = S S', a `Diagonal` one for the coordinates' own
-            directions.
+        wide: C in high dimension, None for the coordinates' own directions.
+        scale: the coordinates' standard deviations, (d,), where C is neither of both.
     """
 
     covariance: np.ndarray | None = None
     root: np.ndarray | None = None
-    linear: Any = None
+    wide: WideCovariance | None = None
+    scale: np.ndarray | None = None
 
     def along(self, gradients: np.ndarray, further: np.ndarray) -> np.ndarray:
         """Return the derivatives along the fields, (n, d + k).
@@ -43,11 +41,18 @@ class Fields(NamedTuple):
             own = gradients @ (self.covariance / np.diag(self.covariance))
             moved = self.covariance @ further
         else:
-            own = gradients
-            if isinstance(self.linear, Coupled):
-                own = np.asarray(_coupled_derivatives(self.linear, jnp.asarray(gradients)), float)
-            moved = np.asarray(_images(self.linear, jnp.asarray(further)), np.float64)
+            own, moved = self._in_high_dimension(gradients, further)
         return np.concatenate([own, gradients @ (moved / np.sum(further * moved, axis=0))], axis=1)
+
+    def _in_high_dimension(
+        self, gradients: np.ndarray, further: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives along the coordinates' fields, (n, d), and C a, (d, k)."""
+        if self.wide is not None:
+            own = self.wide.product(gradients) / self.wide.diagonal()
+            return own, self.wide.product(further.T).T
+        assert self.scale is not None
+        return gradients, self.scale[:, None] ** 2 * further
 
     def curvature(self) -> np.ndarray:
         """Return the Hessian of U / T of a Gaussian of this covariance."""
@@ -82,7 +87,7 @@ def dense_fields(
     return Fields(half @ half.T, root)
 
 
-def coupled_fields(
+def wide_fields(
     groups: tuple[Group, ...], draws: np.ndarray, scale: np.ndarray, weights: np.ndarray
 ) -> Fields:
     """Return the fields of a covariance at O(d): scales, and a matrix for a few directions.
@@ -95,47 +100,6 @@ def coupled_fields(
         scale: their standard deviations, (d,).
         weights: of the draws, (n,), with sum 1.
     """
-    unit = jnp.asarray(scale)
-    subspace = Subspace.of(groups, 1 / unit)
-    if len(draws) < DRAWS_BY_DIMENSION * subspace.size:
-        return Fields(linear=Diagonal(unit))
-    inside, outside = _moments(subspace, jnp.asarray(draws), unit, jnp.asarray(weights))
-    matrix = np.asarray(inside, np.float64)
-    # Chains that hardly move span few directions, and single precision leaves eigenvalues below 0.
-    lift = 1e-6 + 2 * max(0.0, -np.linalg.eigvalsh(matrix)[0])
-    matrix += lift * np.eye(subspace.size)
-    share = np.asarray(subspace.diagonal_outside(jnp.ones_like(unit)), np.float64)
-    rest = np.where(share > 0, np.asarray(outside, np.float64) / np.where(share > 0, share, 1), 1.0)
-    plain = Coupled(unit, subspace, jnp.eye(subspace.size), jnp.ones_like(unit))
-    return Fields(linear=rescaled(plain, np.sqrt(rest), np.linalg.cholesky(matrix)))
-
-
-@jax.jit
-def _moments(
-    subspace: Subspace, draws: jax.Array, unit: jax.Array, weights: jax.Array
-) -> tuple[jax.Array, jax.Array]:
-    """Return second moments of standardised draws within the subspace, and outside of it."""
-
-    def add(total: Any, inputs: Any) -> tuple[Any, None]:
-        draw, weight = inputs
-        c = subspace.coordinates(draw / unit)
-        rest = draw / unit - subspace.vector(c)
-        return (total[0] + weight * jnp.outer(c, c), total[1] + weight * rest**2), None
-
-    nothing = jnp.zeros((subspace.size, subspace.size), unit.dtype), jnp.zeros_like(unit)
-    return jax.lax.scan(add, nothing, (draws, weights))[0]
-
-
-@jax.jit
-def _images(linear: Any, columns: jax.Array) -> jax.Array:
-    """Return S S' a for each column a."""
-    return jax.vmap(lambda a: linear.apply(linear.transpose(a)), 1, 1)(columns)
-
-
-@jax.jit
-def _coupled_derivatives(coupled: Coupled, gradients: jax.Array) -> jax.Array:
-    subspace = coupled.subspace
-    ones = jnp.ones_like(coupled.outer)
-    inside = subspace.squares(jnp.sum(coupled.factor**2, axis=1))
-    variances = coupled.outer**2 * (subspace.diagonal_outside(ones) + inside)
-    return jax.vmap(lambda g: coupled.apply(coupled.transpose(g)))(gradients) / variances
+    if len(draws) < DRAWS_BY_DIMENSION * directions_of(groups):
+        return Fields(scale=scale)
+    return Fields(wide=WideCovariance.of(groups, draws, scale, weights))

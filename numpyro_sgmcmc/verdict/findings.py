@@ -23,7 +23,7 @@ from numpyro_sgmcmc.verdict.pooling import Judged, judged
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.shapes import bimodality, has_valley, tail_indices
 from numpyro_sgmcmc.verdict.softness import Softest, softest_directions, with_directions
-from numpyro_sgmcmc.verdict.theory import Predicted, predicted
+from numpyro_sgmcmc.verdict.theory import Predicted, noise_of, predicted, rows_enough
 from numpyro_sgmcmc.verdict.thresholds import (
     BIMODAL,
     DENSE,
@@ -81,7 +81,9 @@ def findings_of(
     if not all(np.all(np.isfinite(walker.draws)) for walker in run.walkers):
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
-    samples = samples_of(run, key_gradients)
+    key_noise, key_curvature = random.keys_of(key_theory, 2)
+    noise = noise_of(run, key_noise)
+    samples = samples_of(run, key_gradients, rows_enough(run, noise))
     if not all(np.all(np.isfinite(s.gradients)) for s in samples):
         return _nothing(dimension, batches, "some gradients are not finite numbers")
     if not all(np.all(s.scale > 0) for s in samples):
@@ -93,7 +95,7 @@ def findings_of(
             draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
             why = f"there are too few draws for a covariance: {draws}"
         # Whether noise and step size are too large is known without.
-        theory = predicted(run, Fields(), key_theory)
+        theory = predicted(run, Fields(), noise, key_curvature)
         return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
         softest = None if earlier is None else earlier.softest
@@ -108,7 +110,7 @@ def findings_of(
             )
     found = measured(run, wide, batches)
     if earlier is None or found.fields[0].covariance is not None:
-        theory = predicted(run, found.fields[0], key_theory)
+        theory = predicted(run, found.fields[0], noise, key_curvature)
     else:
         theory = earlier.predicted
     value, p_value = _discrepancy(samples[0], found.fields[0])
@@ -140,7 +142,8 @@ def _unchecked(
 ) -> tuple[int | None, str] | None:
     dimension = run.walkers[0].draws.shape[2]
     flat = run.walkers[0].draws.reshape(-1, dimension)
-    heavy = np.flatnonzero(tail_indices(flat[spread(len(flat), TAIL_DRAWS)]) > HEAVIEST_TAIL)
+    some = flat if len(flat) <= TAIL_DRAWS else flat[spread(len(flat), TAIL_DRAWS)]
+    heavy = np.flatnonzero(tail_indices(some) > HEAVIEST_TAIL)
     if heavy.size:
         return int(heavy[0]), "as the tails are so heavy that a variance need not exist"
     several = bimodality(flat, run.weights.reshape(-1) / run.weights.sum()) > BIMODAL

@@ -3,18 +3,24 @@
 from functools import partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
-from numpyro_sgmcmc.preparation import Target, View
+from numpyro_sgmcmc.preparation import Target, View, second_order, value_and_grad
 from numpyro_sgmcmc.types import Minibatch
 from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
 
 
 def gradients(
-    target: Target, key: jax.Array, points: jax.Array, centre: jax.Array, budget: int
+    target: Target,
+    key: jax.Array,
+    points: np.ndarray,
+    centre: np.ndarray,
+    budget: int,
+    enough: float = np.inf,
 ) -> np.ndarray:
     """Return nearly exact gradients of U at points (n, d).
 
@@ -22,10 +28,11 @@ def gradients(
     as the budget allows, and the estimates are unbiased with control variates at the centre c:
 
     - first order: grad U_S(z) - grad U_S(c) + grad U(c).
-    - second order, where the budget allows for the Hessian of all rows as well: less
-      beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression, between 0 and 2. On
-      a Gaussian beta is 1 and no noise is left. Effects of groups have few rows of a sample each,
-      so that the first order alone leaves them more noise than they have variation.
+    - second order, where that leaves too much noise and the budget allows for the Hessian of all
+      rows as well: less beta (H_S(c) - H(c)) (z - c), with beta of each coordinate by regression,
+      between 0 and 2. On a Gaussian beta is 1 and no noise is left. Effects of groups have few rows
+      of a sample each, so that the first order alone leaves them more noise than they have
+      variation.
 
     Args:
         target: the model bound to its data.
@@ -33,6 +40,7 @@ def gradients(
         points: (n, d).
         centre: c, (d,), near the mean of the points.
         budget: gradients of single rows that this may cost.
+        enough: rows that leave an estimate of first order hardly any noise; infinite if not known.
     """
     structure = target.structure
     rows = max((plate.size for plate in structure.plates.values()), default=1)
@@ -43,23 +51,24 @@ def gradients(
         found = target.run(partial(_sampled, each), points, key, name=("sampled", each))
         return np.asarray(found, np.float64)
     hessian_cost = HESSIAN_COST * rows * structure.dimension
-    if structure.dimension <= DENSE and 2 * hessian_cost <= budget:
+    if structure.dimension <= DENSE and enough <= each:
+        each = int(enough)
+    elif structure.dimension <= DENSE and 2 * hessian_cost <= budget:
         # A derivative of a gradient costs more than a gradient.
         each = max((budget - hessian_cost) // (2 * len(points)), 1)
         return _second_order(target, points, key, centre, each)
-    anchor = Anchor(centre, *target.run(View.value_and_grad, centre))
+    anchor = Anchor(jnp.asarray(centre), *target.run(value_and_grad, centre))
     found = target.run(partial(_controlled, each), points, key, anchor, name=("controlled", each))
     return np.asarray(found, np.float64)
 
 
 def _second_order(
-    target: Target, points: jax.Array, key: jax.Array, centre: jax.Array, each: int
+    target: Target, points: np.ndarray, key: jax.Array, centre: np.ndarray, each: int
 ) -> np.ndarray:
-    _, gradient, hessian = target.run(View.second_order, centre)
+    _, gradient, hessian = second_order(target, centre)
     found = target.run(partial(_expanded, each), points, key, centre, name=("expanded", each))
     change, linear = (np.asarray(x, np.float64) for x in found)
-    away = np.asarray(points, np.float64) - np.asarray(centre, np.float64)
-    exact = away @ np.asarray(hessian, np.float64)
+    exact = (np.asarray(points, np.float64) - centre) @ np.asarray(hessian, np.float64)
     noise = linear - exact
     variance = np.sum(noise**2, axis=0)
     explained = np.sum((change - exact) * noise, axis=0)

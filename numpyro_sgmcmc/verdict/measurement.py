@@ -15,7 +15,7 @@ from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.errors import Errors
-from numpyro_sgmcmc.verdict.fields import Fields, coupled_fields, dense_fields
+from numpyro_sgmcmc.verdict.fields import Fields, dense_fields, wide_fields
 from numpyro_sgmcmc.verdict.gradients import gradients
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -91,8 +91,14 @@ class Moments(NamedTuple):
     square_asked_series: np.ndarray
 
 
-def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
-    """Return some draws of each walker, the same ones, with the gradients there."""
+def samples_of(run: FinishedRun, key: jax.Array, enough: float) -> list[Sample]:
+    """Return some draws of each walker, the same ones, with the gradients there.
+
+    Args:
+        run: what is judged.
+        key: of rows.
+        enough: rows that leave estimates of gradients hardly any noise; infinite if not known.
+    """
     count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
     places = spread(count, most_points(run, count))
     rows = most_rows(run, count)
@@ -102,17 +108,19 @@ def samples_of(run: FinishedRun, key: jax.Array) -> list[Sample]:
     for walker, key_walker in zip(run.walkers, random.keys_of(key, len(run.walkers)), strict=True):
         flat = walker.draws.reshape(count, dimension)
         mean = weights @ flat
-        centre = jnp.asarray(mean.astype(dtype)) if centre is None else centre
-        points = jnp.asarray(flat[places], dtype)
+        centre = mean.astype(dtype) if centre is None else centre
+        some = flat[places]
+        points = some.astype(dtype)
         if run.latents is None:
-            slopes, gap = gradients(run.target, key_walker, points, centre, rows), None
+            slopes = gradients(run.target, key_walker, points, centre, rows, enough)
+            gap = None
         else:
             given = run.target, key_walker, points, centre, run.latents.latents, rows
             slopes, gap = marginal_gradients(*given)
         scale = _deviations(flat, mean, weights)
-        some, slopes = flat[places] - mean, slopes / run.temperature
+        some -= mean
         nothing = np.zeros((dimension, 0)), np.zeros((count, 0))
-        found.append(Sample(places, some, slopes, mean, scale, *nothing, gap))
+        found.append(Sample(places, some, slopes / run.temperature, mean, scale, *nothing, gap))
     return found
 
 
@@ -277,4 +285,4 @@ def _fields(run: FinishedRun, draws: np.ndarray, sample: Sample, weights: np.nda
     dimension = len(sample.further)
     groups = groups_of(run.target.structure)
     some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
-    return coupled_fields(groups, some, scale, own)
+    return wide_fields(groups, some, scale, own)

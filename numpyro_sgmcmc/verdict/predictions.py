@@ -66,10 +66,10 @@ def predictions_of(
     """
     draws = run.walkers[0].draws
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    points = jnp.asarray(draws.reshape(-1, draws.shape[2]), dtype)
+    points = draws.reshape(-1, draws.shape[2]).astype(dtype)
     evaluate = _evaluation(functions)
     name = ("functions", *functions.items())
-    found = run.target.run(_each(evaluate), points, key, name=name)
+    found = run.target.run(_each(evaluate), points, key, name=name, optimise=False)
     values = {
         function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)
         for function in functions or found  # JAX sorts the keys

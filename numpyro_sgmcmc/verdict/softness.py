@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import View
 from numpyro_sgmcmc.preparation.thresholds import MANY_ROWS
@@ -42,21 +43,20 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     """
     flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
     dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    points = jnp.asarray(flat[spread(len(flat), hessian_points(run))], dtype)
+    points = flat[spread(len(flat), hessian_points(run))].astype(dtype)
     rows = rows_by_point(run.target.structure, len(points))
-    keys = jax.random.split(key, len(points))
 
-    def product(view: View, vector: jax.Array, *inputs: Any) -> jax.Array:
+    def product(view: View, vector: jax.Array, points: Any, rows: Any, key: Any) -> jax.Array:
         def one(each: Any) -> jax.Array:
             point, rows, key = each
             minibatch = Minibatch(rows, key if view.structure.is_random else None)
             return view.hessian_product_over(point, vector, minibatch)
 
-        return jax.lax.map(one, inputs).mean(0)
+        return jax.lax.map(one, (points, rows, random.split(key, len(points)))).mean(0)
 
     def curved(vector: np.ndarray) -> np.ndarray:
         moved = run.target.run(
-            product, jnp.asarray(sample.scale * vector, dtype), points, rows, keys, name="curved"
+            product, (sample.scale * vector).astype(dtype), points, rows, key, name="curved"
         )
         return sample.scale * np.asarray(moved, np.float64) / run.temperature
 

@@ -73,7 +73,7 @@ class Conditional(NamedTuple):
 def marginal_gradients(
     target: Target,
     key: jax.Array,
-    points: jax.Array,
+    points: jax.Array | np.ndarray,
     centre: jax.Array,
     states: LatentState,
     budget: int,
@@ -127,7 +127,7 @@ def marginal_gradients(
 def _anchored(
     target: Target,
     key: jax.Array,
-    points: jax.Array,
+    points: jax.Array | np.ndarray,
     centre: jax.Array,
     states: LatentState,
     budget: int,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from numpyro_sgmcmc.subspace import Group
-from numpyro_sgmcmc.verdict.fields import coupled_fields
+from numpyro_sgmcmc.verdict.fields import wide_fields
 
 
 def test_draws_of_few_directions_give_finite_fields():
@@ -15,5 +15,5 @@ def test_draws_of_few_directions_give_finite_fields():
     draws = few.astype(np.float32)
     draws -= draws.mean(0)
     scale = draws.std(0)
-    fields = coupled_fields(groups, draws, scale, np.full(200, 1 / 200))
-    assert np.all(np.isfinite(np.asarray(fields.linear.factor)))
+    fields = wide_fields(groups, draws, scale, np.full(200, 1 / 200))
+    assert np.all(np.isfinite(fields.wide.matrix))
