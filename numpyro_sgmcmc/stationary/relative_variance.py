@@ -1,8 +1,7 @@
 """A kernel's stationary variance on a Gaussian, from its own linear recursion."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import jax
 import numpy as np
 
 from numpyro_sgmcmc.dynamics import AbstractDynamics
@@ -90,9 +89,10 @@ def relative_variance(
             break
         for each in (curvature, known, damping):
             each[slow] *= 4
-    real: Any = jax.dtypes.canonicalize_dtype(np.float64)
-    heating = dynamics.heating(np.asarray(corrected, real), np.asarray(step_size, real))
-    share = np.clip(np.asarray(heating, np.float64), 0.0, 1.0)
+    share = np.zeros_like(curvature)
+    if np.any(corrected):
+        heating = np.asarray(dynamics.heating(corrected, step_size), np.float64)
+        share = np.clip(heating, 0.0, 1.0)
     kick = _padded(one.kick, a.shape[1])
     heats = [_padded(one.heat[..., k], a.shape[1]) for k in range(one.heat.shape[-1])]
     settles = np.abs(values).max(1) < 1

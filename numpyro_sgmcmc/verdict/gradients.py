@@ -1,9 +1,9 @@
 """Nearly exact gradients of U at draws, with a bound on their cost."""
 
 from functools import partial
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
@@ -57,7 +57,8 @@ def gradients(
         # A derivative of a gradient costs more than a gradient.
         each = max((budget - hessian_cost) // (2 * len(points)), 1)
         return _second_order(target, points, key, centre, each)
-    anchor = Anchor(jnp.asarray(centre), *target.run(value_and_grad, centre))
+    at_centre: Any = centre
+    anchor = Anchor(at_centre, *target.run(value_and_grad, centre))
     found = target.run(partial(_controlled, each), points, key, anchor, name=("controlled", each))
     return np.asarray(found, np.float64)
 

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
@@ -102,15 +101,14 @@ def samples_of(run: FinishedRun, key: jax.Array, enough: float) -> list[Sample]:
     count, dimension = run.weights.size, run.walkers[0].draws.shape[2]
     places = spread(count, most_points(run, count))
     rows = most_rows(run, count)
-    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
     weights = run.weights.reshape(-1) / run.weights.sum()
     found, centre = [], None
     for walker, key_walker in zip(run.walkers, random.keys_of(key, len(run.walkers)), strict=True):
         flat = walker.draws.reshape(count, dimension)
         mean = weights @ flat
-        centre = mean.astype(dtype) if centre is None else centre
+        centre = mean.astype(run.dtype) if centre is None else centre
         some = flat[places]
-        points = some.astype(dtype)
+        points = some.astype(run.dtype)
         if run.latents is None:
             slopes = gradients(run.target, key_walker, points, centre, rows, enough)
             gap = None

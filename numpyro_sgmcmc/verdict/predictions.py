@@ -52,6 +52,13 @@ class Predictions(NamedTuple):
         return self.ess[1] >= self.needed and self.r_hat[1] <= LARGEST_R_HAT
 
 
+def compile_ahead(run: FinishedRun, functions: Functions, key: jax.Array) -> None:
+    """Begin to compile what `predictions_of` runs, while something else is computed."""
+    chains, draws, dimension = run.walkers[0].draws.shape
+    points = jax.ShapeDtypeStruct((chains * draws, dimension), run.dtype)
+    run.target.ahead(_each(functions), points, key, **_options(functions))
+
+
 def predictions_of(
     run: FinishedRun, theory: Predicted, functions: Functions, key: jax.Array
 ) -> Predictions | None:
@@ -65,11 +72,8 @@ def predictions_of(
         key: chooses the rows.
     """
     draws = run.walkers[0].draws
-    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    points = draws.reshape(-1, draws.shape[2]).astype(dtype)
-    evaluate = _evaluation(functions)
-    name = ("functions", *functions.items())
-    found = run.target.run(_each(evaluate), points, key, name=name, optimise=False)
+    points = draws.reshape(-1, draws.shape[2]).astype(run.dtype)
+    found = run.target.run(_each(functions), points, key, **_options(functions))
     values = {
         function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)
         for function in functions or found  # JAX sorts the keys
@@ -109,8 +113,13 @@ def _evaluation(functions: Functions) -> Callable[..., dict[str, jax.Array]]:
     return evaluate
 
 
-def _each(evaluate: Callable) -> Callable:
+def _options(functions: Functions) -> dict[str, Any]:
+    return {"name": ("functions", *functions.items()), "optimise": False}
+
+
+def _each(functions: Functions) -> Callable:
     """Return the functions at all points, block by block; the last one is filled up."""
+    evaluate = _evaluation(functions)
 
     def each(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
         blocks = -(-len(points) // BLOCK)

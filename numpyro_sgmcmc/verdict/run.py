@@ -76,6 +76,11 @@ class FinishedRun(NamedTuple):
     granted_rows: int = 0
 
     @property
+    def dtype(self) -> Any:
+        """The type of the model's parameters."""
+        return np.result_type(*jax.tree.leaves(self.target.structure.prototype))
+
+    @property
     def step_size(self) -> float:
         """The step size that the user sets: the coarsest walker's."""
         return max(walker.step_size for walker in self.walkers)

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
@@ -33,7 +32,30 @@ class Softest(NamedTuple):
     are_all: bool
 
 
-def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Softest:
+class Places(NamedTuple):
+    """Where the Hessian is averaged.
+
+    Attributes:
+        points: draws, (n, d).
+        rows: of each subsampled plate for each draw, (n, rows).
+        key: of the density, where it is random.
+    """
+
+    points: np.ndarray
+    rows: dict[str, np.ndarray]
+    key: jax.Array
+
+
+def places_of(run: FinishedRun, key: jax.Array) -> Places:
+    """Return the places, and begin to compile what `softest_directions` runs at them."""
+    flat = run.walkers[0].draws.reshape(-1, run.walkers[0].draws.shape[2])
+    points = flat[spread(len(flat), hessian_points(run))].astype(run.dtype)
+    places = Places(points, rows_by_point(run.target.structure, len(points)), key)
+    run.target.ahead(_product, points[0], *places)
+    return places
+
+
+def softest_directions(run: FinishedRun, sample: Sample, places: Places) -> Softest:
     """Return the directions of smallest curvature, by Lanczos' method.
 
     The Hessian of U / T, its mean over some draws, in units in which each coordinate's draws have
@@ -41,23 +63,9 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     coordinates vary together, errors of their common part are a small part of what each
     coordinate's own derivative shows.
     """
-    flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
-    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    points = flat[spread(len(flat), hessian_points(run))].astype(dtype)
-    rows = rows_by_point(run.target.structure, len(points))
-
-    def product(view: View, vector: jax.Array, points: Any, rows: Any, key: Any) -> jax.Array:
-        def one(each: Any) -> jax.Array:
-            point, rows, key = each
-            minibatch = Minibatch(rows, key if view.structure.is_random else None)
-            return view.hessian_product_over(point, vector, minibatch)
-
-        return jax.lax.map(one, (points, rows, random.split(key, len(points)))).mean(0)
 
     def curved(vector: np.ndarray) -> np.ndarray:
-        moved = run.target.run(
-            product, (sample.scale * vector).astype(dtype), points, rows, key, name="curved"
-        )
+        moved = run.target.run(_product, (sample.scale * vector).astype(run.dtype), *places)
         return sample.scale * np.asarray(moved, np.float64) / run.temperature
 
     values, vectors = lanczos(curved, len(sample.scale))
@@ -66,6 +74,19 @@ def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Soft
     soft = values < SOFT_CURVATURE
     kept = vectors[:, soft][:, :SOFT_DIRECTIONS]
     return Softest(kept, int(soft.sum()) <= SOFT_DIRECTIONS)
+
+
+def _product(
+    view: View, vector: jax.Array, points: jax.Array, rows: dict[str, jax.Array], key: jax.Array
+) -> jax.Array:
+    """Return the mean product of the Hessians at the points with a vector, (d,)."""
+
+    def one(each: Any) -> jax.Array:
+        point, rows, key = each
+        minibatch = Minibatch(rows, key if view.structure.is_random else None)
+        return view.hessian_product_over(point, vector, minibatch)
+
+    return jax.lax.map(one, (points, rows, random.split(key, len(points)))).mean(0)
 
 
 def rows_by_point(structure: Structure, points: int) -> dict[str, np.ndarray]:

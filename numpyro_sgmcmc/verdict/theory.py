@@ -4,23 +4,14 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from numpyro_sgmcmc.preconditioner import Dense
-from numpyro_sgmcmc.preparation import (
-    CURVATURE_POINTS,
-    Noise,
-    curvature_at,
-    measured_noise,
-    point_count,
-)
+from numpyro_sgmcmc.preparation import CURVATURE_POINTS, Noise, curvature_at
 from numpyro_sgmcmc.stationary import relative_variance
 from numpyro_sgmcmc.verdict.ageing import ageing_of
 from numpyro_sgmcmc.verdict.fields import Fields
-from numpyro_sgmcmc.verdict.measurement import spread
+from numpyro_sgmcmc.verdict.gradient_noise import matrix_of, some_draws
 from numpyro_sgmcmc.verdict.run import FinishedRun
-from numpyro_sgmcmc.verdict.thresholds import SMALL_NOISE
 from numpyro_sgmcmc.verdict.with_latents import conditional
 
 
@@ -78,34 +69,6 @@ class Predicted(NamedTuple):
     bounds: tuple[float, float, float] = (np.nan, np.nan, np.nan)
 
 
-def noise_of(run: FinishedRun, key: jax.Array) -> Noise | None:
-    """Return the gradient noise at the draws, None where there is none or none is measured."""
-    linear: Any = run.tuned.preconditioner
-    if run.latents is not None or not (run.has_gradient_noise and linear.is_constant):
-        return None
-    # As many points as in the warm-up, whose compiled program then serves here.
-    points = _some(run, point_count(run.walkers[0].draws.shape[2]))
-    return measured_noise(run.target, key, run.gradient, linear, run.anchor, points)
-
-
-def rows_enough(run: FinishedRun, noise: Noise | None) -> float:
-    """Return the rows that leave a gradient's estimate hardly any noise; infinite if not known.
-
-    The estimate has control variates at one point, as the kernel's own has. In the preconditioner's
-    coordinates the variance of the gradient itself is about 1. Noise falls as 1 / rows where rows
-    are drawn from many.
-    """
-    is_like = run.gradient.is_control_variate and run.gradient.has_constant_state
-    plates = run.target.structure.plates.values()
-    if noise is None or not is_like or len(plates) != 1:
-        return np.inf
-    ((size, batch),) = plates
-    if 2 * batch > size:
-        return np.inf
-    found = float(noise.largest) / run.temperature * batch / SMALL_NOISE
-    return max(found, batch) if np.isfinite(found) else np.inf
-
-
 def predicted(run: FinishedRun, fields: Fields, noise: Noise | None, key: jax.Array) -> Predicted:
     """Return what theory predicts for the posterior that has these fields' covariance.
 
@@ -131,7 +94,7 @@ def predicted(run: FinishedRun, fields: Fields, noise: Noise | None, key: jax.Ar
         bounds = heating, by_step, by_age
         each = np.full(flat.shape[1], heating), unknown, np.full(flat.shape[1], by_age)
         return Predicted(*each, largest, stiffest, correction, bounds=bounds)
-    s = _matrix(linear, len(fields.covariance))
+    s = matrix_of(linear, len(fields.covariance))
     curvature, axes = np.linalg.eigh(s.T @ fields.curvature() @ s * run.temperature)
     curvature = np.maximum(curvature, 1e-12 * curvature[-1])
     variances = _relative_variances(run, curvature, axes, correction)
@@ -215,26 +178,11 @@ def _stiffest_errors(run: FinishedRun, curvature: float) -> tuple[float, float]:
     return fresh - 1, float(old[0]) - fresh
 
 
-def _some(run: FinishedRun, count: int) -> np.ndarray:
-    """Return some of the draws, (count, d), in the type of the model's parameters."""
-    flat = run.walkers[0].draws.reshape(-1, run.walkers[0].draws.shape[2])
-    dtype = jnp.result_type(*jax.tree.leaves(run.target.structure.prototype))
-    return flat[spread(len(flat), count)].astype(dtype)
-
-
-def _matrix(linear: Any, dimension: int) -> np.ndarray:
-    """Return a linear map as a matrix, (d, d)."""
-    if isinstance(linear, Dense):
-        return np.asarray(linear.factor, np.float64)
-    basis = np.eye(dimension, dtype=jax.dtypes.canonicalize_dtype(np.float64))
-    return np.asarray(jax.jit(jax.vmap(linear.apply))(basis), np.float64).T
-
-
 def _largest_curvature(run: FinishedRun, linear: Any, key: jax.Array) -> float:
     """Return the largest curvature at some draws, NaN where none is finite.
 
     There are as many points as in the warm-up, whose compiled program then serves here.
     """
-    points = _some(run, CURVATURE_POINTS)
+    points = some_draws(run, CURVATURE_POINTS)
     largest = float(run.target.run(curvature_at, linear, points, key, optimise=False).largest)
     return largest if largest > 0 else float("nan")

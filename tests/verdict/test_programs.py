@@ -12,10 +12,11 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGHMCSplit, diagnose
 from numpyro_sgmcmc.gradient import SVRG, Plain
+from numpyro_sgmcmc.preconditioner import Diagonal
 from numpyro_sgmcmc.running import run_of
+from numpyro_sgmcmc.verdict.gradient_noise import noise_of, rows_enough
 from numpyro_sgmcmc.verdict.gradients import gradients
 from numpyro_sgmcmc.verdict.run import finished_run
-from numpyro_sgmcmc.verdict.theory import noise_of, rows_enough
 from numpyro_sgmcmc.verdict.thresholds import SMALL_NOISE
 
 N, D = 20_000, 4
@@ -69,6 +70,15 @@ def test_rows_that_are_enough_leave_the_share_of_noise_that_they_should(finished
     # measured noise, whose own error is as large, and the anchor is not quite the mean.
     bound = (1 + np.sqrt(D / 1_000) + 0.12) ** 2
     assert 0.25 * SMALL_NOISE < largest < bound**2 * SMALL_NOISE
+
+
+def test_rows_that_are_enough_do_not_depend_on_the_preconditioner(finished):
+    run, key = finished_run(run_of(finished[0])), jax.random.key(0)
+    expected = rows_enough(run, noise_of(run, key))
+    # The same draws of noise. Scales that differ by 100 leave V an error of 10^4 times rounding.
+    scales = Diagonal(np.array([0.1, 1.0, 1.0, 10.0], np.float32))
+    plain = run._replace(tuned=run.tuned._replace(preconditioner=scales))
+    np.testing.assert_allclose(rows_enough(plain, noise_of(plain, key)), expected, rtol=1e-3)
 
 
 def test_noise_of_other_estimators_says_nothing_of_rows(finished):
