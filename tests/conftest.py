@@ -26,6 +26,11 @@ TESTS_BETWEEN = 10
 left, tests = 0, 0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run the tests that take minutes first: processes would wait for one that is begun last."""
+    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+
+
 @pytest.fixture(autouse=True)
 def bounded_memory():
     """Drop compiled programs before they exhaust the memory or the process's memory maps."""

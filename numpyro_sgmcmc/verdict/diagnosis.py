@@ -17,7 +17,7 @@ from numpyro_sgmcmc.verdict.centring import badly_centred
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
-from numpyro_sgmcmc.verdict.predictions import Functions, compile_ahead, predictions_of
+from numpyro_sgmcmc.verdict.predictions import Functions, predictions_of
 from numpyro_sgmcmc.verdict.run import finished_run
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 
@@ -112,8 +112,6 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
 
     key, key_rows, key_again = random.keys_of(jax.random.key(0), 3)
     has_rows = judged.latents is None or bool(functions)  # else they depend on latents of rows
-    if has_rows:
-        compile_ahead(judged, functions or {}, key_rows)
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     findings = findings_of(judged, key, sites)

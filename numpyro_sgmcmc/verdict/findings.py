@@ -23,7 +23,7 @@ from numpyro_sgmcmc.verdict.measurement import (
 from numpyro_sgmcmc.verdict.pooling import Judged, judged
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.shapes import bimodality, has_valley, tail_indices
-from numpyro_sgmcmc.verdict.softness import Softest, places_of, softest_directions, with_directions
+from numpyro_sgmcmc.verdict.softness import Softest, softest_directions, with_directions
 from numpyro_sgmcmc.verdict.theory import Predicted, predicted
 from numpyro_sgmcmc.verdict.thresholds import (
     BIMODAL,
@@ -82,9 +82,6 @@ def findings_of(
     if not all(np.all(np.isfinite(walker.draws)) for walker in run.walkers):
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
-    softest = None if earlier is None else earlier.softest
-    is_wide = not is_dense(run) and run.latents is None
-    places = places_of(run, key_soft) if is_wide and softest is None else None
     key_noise, key_curvature = random.keys_of(key_theory, 2)
     noise = noise_of(run, key_noise)
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
@@ -92,7 +89,7 @@ def findings_of(
         return _nothing(dimension, batches, "some gradients are not finite numbers")
     if not all(np.all(s.scale > 0) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
-    wide, unchecked = samples, None
+    wide, unchecked, softest = samples, None, None
     if not is_dense(run) and run.latents is not None:
         why = f"there are more than {DENSE} shared parameters beside latents of rows"
         if dimension <= DENSE:
@@ -102,9 +99,9 @@ def findings_of(
         theory = predicted(run, Fields(), noise, key_curvature)
         return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
-        if places is not None:
-            softest = softest_directions(run, samples[0], places)
-        assert softest is not None
+        softest = None if earlier is None else earlier.softest
+        if softest is None:
+            softest = softest_directions(run, samples[0], key_soft)
         wide = with_directions(run, samples, softest.directions)
         if not softest.are_all:
             enough = f" (at least {DRAWS_BY_DIMENSION * dimension:,})" if dimension <= DENSE else ""

@@ -52,13 +52,6 @@ class Predictions(NamedTuple):
         return self.ess[1] >= self.needed and self.r_hat[1] <= LARGEST_R_HAT
 
 
-def compile_ahead(run: FinishedRun, functions: Functions, key: jax.Array) -> None:
-    """Begin to compile what `predictions_of` runs, while something else is computed."""
-    chains, draws, dimension = run.walkers[0].draws.shape
-    points = jax.ShapeDtypeStruct((chains * draws, dimension), run.dtype)
-    run.target.ahead(_each(functions), points, key, **_options(functions))
-
-
 def predictions_of(
     run: FinishedRun, theory: Predicted, functions: Functions, key: jax.Array
 ) -> Predictions | None:
@@ -73,7 +66,8 @@ def predictions_of(
     """
     draws = run.walkers[0].draws
     points = draws.reshape(-1, draws.shape[2]).astype(run.dtype)
-    found = run.target.run(_each(functions), points, key, **_options(functions))
+    name = ("functions", *functions.items())
+    found = run.target.run(_each(functions), points, key, name=name, optimise=False)
     values = {
         function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)
         for function in functions or found  # JAX sorts the keys
@@ -111,10 +105,6 @@ def _evaluation(functions: Functions) -> Callable[..., dict[str, jax.Array]]:
         return {name: jnp.ravel(jnp.asarray(fn(draw))) for name, fn in functions.items()}
 
     return evaluate
-
-
-def _options(functions: Functions) -> dict[str, Any]:
-    return {"name": ("functions", *functions.items()), "optimise": False}
 
 
 def _each(functions: Functions) -> Callable:

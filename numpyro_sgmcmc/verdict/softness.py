@@ -32,30 +32,7 @@ class Softest(NamedTuple):
     are_all: bool
 
 
-class Places(NamedTuple):
-    """Where the Hessian is averaged.
-
-    Attributes:
-        points: draws, (n, d).
-        rows: of each subsampled plate for each draw, (n, rows).
-        key: of the density, where it is random.
-    """
-
-    points: np.ndarray
-    rows: dict[str, np.ndarray]
-    key: jax.Array
-
-
-def places_of(run: FinishedRun, key: jax.Array) -> Places:
-    """Return the places, and begin to compile what `softest_directions` runs at them."""
-    flat = run.walkers[0].draws.reshape(-1, run.walkers[0].draws.shape[2])
-    points = flat[spread(len(flat), hessian_points(run))].astype(run.dtype)
-    places = Places(points, rows_by_point(run.target.structure, len(points)), key)
-    run.target.ahead(_product, points[0], *places)
-    return places
-
-
-def softest_directions(run: FinishedRun, sample: Sample, places: Places) -> Softest:
+def softest_directions(run: FinishedRun, sample: Sample, key: jax.Array) -> Softest:
     """Return the directions of smallest curvature, by Lanczos' method.
 
     The Hessian of U / T, its mean over some draws, in units in which each coordinate's draws have
@@ -63,9 +40,13 @@ def softest_directions(run: FinishedRun, sample: Sample, places: Places) -> Soft
     coordinates vary together, errors of their common part are a small part of what each
     coordinate's own derivative shows.
     """
+    flat = run.walkers[0].draws.reshape(-1, len(sample.scale))
+    points = flat[spread(len(flat), hessian_points(run))].astype(run.dtype)
+    rows = rows_by_point(run.target.structure, len(points))
 
     def curved(vector: np.ndarray) -> np.ndarray:
-        moved = run.target.run(_product, (sample.scale * vector).astype(run.dtype), *places)
+        moved = (sample.scale * vector).astype(run.dtype)
+        moved = run.target.run(_product, moved, points, rows, key)
         return sample.scale * np.asarray(moved, np.float64) / run.temperature
 
     values, vectors = lanczos(curved, len(sample.scale))

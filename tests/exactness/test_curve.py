@@ -7,6 +7,7 @@ from benchmarks.calibration.curve import found
 
 
 @pytest.mark.long
+@pytest.mark.minutes
 def test_the_length_scale_is_as_wide_as_its_exact_posterior():
     """False failures: 1.3e-3 for each of both moments, if its true error is at its tolerance.
 

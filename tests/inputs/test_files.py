@@ -171,6 +171,7 @@ def child(folder, rows):
 
 
 @pytest.mark.long
+@pytest.mark.minutes
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux")
 def test_memory_does_not_grow_with_rows_in_files(tmp_path):
     """320 times as many rows, 977 MB, take at most a tenth of that more.
