@@ -45,13 +45,16 @@ def rows_enough(run: FinishedRun, noise: Noise | None) -> float:
     draws = run.walkers[0].draws
     flat = draws.reshape(-1, draws.shape[2])
     unit = flat.std(0)
-    if not np.all(unit > 0):
+    if not np.all((unit > 0) & np.isfinite(unit)):
         return np.inf
     weights = run.weights.reshape(-1)
     covariance = np.atleast_2d(np.cov(flat / unit, rowvar=False, aweights=weights, ddof=0))
-    root = unit[:, None] * np.linalg.cholesky(covariance + 1e-9 * np.eye(len(unit)))
+    values, vectors = np.linalg.eigh(covariance)
+    root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     whitened = np.linalg.solve(matrix_of(run.tuned.preconditioner, len(unit)), root)
     axes, variances = (np.asarray(x, np.float64) for x in (correction.axes, correction.variances))
+    if not all(np.all(np.isfinite(x)) for x in (variances, axes, whitened)):
+        return np.inf  # A gradient overflows somewhere.
     largest = float(np.linalg.norm(np.sqrt(variances)[:, None] * (axes.T @ whitened), 2)) ** 2
     found = largest / run.temperature**2 * batch / SMALL_NOISE
     return max(found, batch) if np.isfinite(found) else np.inf

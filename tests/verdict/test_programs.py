@@ -87,3 +87,20 @@ def test_noise_of_other_estimators_says_nothing_of_rows(finished):
     assert np.isfinite(rows_enough(run, noise))
     for gradient in (Plain(), SVRG(period=10)):
         assert rows_enough(run._replace(gradient=gradient), noise) == np.inf
+
+
+def test_noise_that_is_not_finite_says_nothing_of_rows(finished):
+    run = finished_run(run_of(finished[0]))
+    noise = noise_of(run, jax.random.key(0))
+    assert noise is not None
+    lost = jax.tree.map(lambda x: x * jnp.nan, noise)
+    assert rows_enough(run, lost) == np.inf
+
+
+def test_draws_in_few_directions_ask_for_rows_without_an_error(finished):
+    run = finished_run(run_of(finished[0]))
+    noise = noise_of(run, jax.random.key(0))
+    (walker,) = run.walkers
+    line = walker.draws[..., :1] * np.arange(1.0, 1 + D)  # All coordinates are one.
+    narrow = run._replace(walkers=(walker._replace(draws=line),))
+    assert rows_enough(narrow, noise) >= 200
