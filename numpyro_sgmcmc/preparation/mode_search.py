@@ -68,11 +68,13 @@ def describe(target: Target, position: jax.Array) -> Mode:
     return Mode(position, energy, gradient, diagonal, jnp.asarray(jnp.inf))
 
 
-def second_order(target: Target, position: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return U, its gradient and its Hessian at a concrete point, made here; NaN if not finite.
+def second_order(
+    target: Target, position: jax.Array | np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return U, its gradient and its Hessian at a concrete point; NaN where U is not finite.
 
-    Where the warm-up forms the Hessian, Newton's method ends here at its first point: its program
-    is compiled already.
+    In dimensions in which the warm-up forms the Hessian this is Newton's method, ended at its first
+    point, because the warm-up has compiled that program.
     """
     if not is_dense(position):
         return jax.device_get(target.run(View.second_order, position))

@@ -13,8 +13,8 @@ LOOKED_AT = 16
 """Entries of a long site that ArviZ looks at: the worst by each quick formula."""
 
 COMPARED = 10_000
-"""Draws of a chain that R-hat compares, evenly spaced where there are more: sorting many times as
-many takes longer than drawing them, and leaves R-hat as it is."""
+"""Draws of a chain that R-hat compares at most, evenly spaced where there are more. They are enough
+for R-hat, and sorting hundreds of thousands of cheap draws would take as long as making them."""
 
 BLOCKS = 1_000
 """Blocks of a chain from which quick formulas work: the slowest entries, which are looked for, do
@@ -26,7 +26,8 @@ class Convergence(NamedTuple):
 
     Attributes:
         ess_bulk: smallest effective sample size.
-        r_hat: largest rank-normalised R-hat; of the two halves where there is one chain.
+        r_hat: largest rank-normalised R-hat, of at most `COMPARED` draws of a chain; of the two
+            halves where there is one chain.
     """
 
     ess_bulk: float
@@ -108,7 +109,7 @@ def _one(draws: np.ndarray, is_together: bool) -> tuple[float, float]:
     chains, length = draws.shape
     halves = draws[:, : length // 2 * 2].reshape(2, -1) if chains == 1 else draws
     # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
-    some = halves[:, :: max(1, halves.shape[1] // COMPARED)]
+    some = halves[:, :: max(1, -(-halves.shape[1] // COMPARED))]
     with np.errstate(divide="ignore", invalid="ignore"):
         ess, r_hat = az.ess(draws), az.rhat(some)
         ess = _shared_ess(draws) if is_together else float(np.asarray(ess))

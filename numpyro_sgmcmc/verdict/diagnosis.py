@@ -33,12 +33,13 @@ class Diagnosis:
         sentence: the outcome in words: "Calibrated", "Not calibrated" or "Not known yet", with the
             cause and the number to use instead.
         sites: for each latent site, the worst of its entries: `ess_bulk`, `r_hat` (rank-normalised,
-            ArviZ's), and relative errors of the standard deviation by gradient noise
-            (`noise_inflation`), by the step size (`discretisation`) and, if gradients were old, by
-            their ages with the remedy in force (`staleness`), from theory with measured noise and
-            curvature; `sd_error`, measured whatever the cause, and `mean_shift` in
-            standard deviations, both on the unconstrained space and of the estimates that the run
-            reports: extrapolated ones for Richardson-Romberg. NaN where not known.
+            ArviZ's, of at most 10,000 draws of a chain), and relative errors of the standard
+            deviation by gradient noise (`noise_inflation`), by the step size (`discretisation`)
+            and, if gradients were old, by their ages with the remedy in force (`staleness`), from
+            theory with measured noise and curvature; `sd_error`, measured whatever the cause,
+            and `mean_shift` in standard deviations, both on the unconstrained space and of
+            the estimates that the run reports: extrapolated ones for Richardson-Romberg. NaN where
+            not known.
         kinetic_temperature: mean of p . p / d over the draws, NaN without momentum.
         kinetic_temperature_error: its standard error.
         temperature: its target.

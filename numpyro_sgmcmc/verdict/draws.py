@@ -33,7 +33,7 @@ def _flat(view: View, sites: dict[str, jax.Array]) -> jax.Array:
 
 
 def _bounded(view: View, sites: dict[str, jax.Array]) -> dict[str, jax.Array]:
-    """Return the unconstrained values of the sites whose support is bounded."""
+    """Return the unconstrained values of the sites whose support is not all real numbers."""
 
     def one(draw: dict[str, jax.Array]) -> dict[str, jax.Array]:
         values = _free(view, draw)

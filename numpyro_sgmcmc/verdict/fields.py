@@ -21,8 +21,8 @@ class Fields(NamedTuple):
     Attributes:
         covariance: C, (d, d); None in high dimension.
         root: a square root of the draws' covariance, None likewise.
-        wide: C in high dimension, None for the coordinates' own directions.
-        scale: the coordinates' standard deviations, (d,), where C is neither of both.
+        wide: C in high dimension, None if it is taken as diagonal.
+        scale: the coordinates' standard deviations, (d,), if C is taken as diagonal.
     """
 
     covariance: np.ndarray | None = None

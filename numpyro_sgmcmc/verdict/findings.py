@@ -6,6 +6,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preparation import Noise
 from numpyro_sgmcmc.verdict.batches import Batches, batches_of
 from numpyro_sgmcmc.verdict.bootstrap import discrepancy
 from numpyro_sgmcmc.verdict.budget import is_dense
@@ -52,6 +53,7 @@ class Findings(NamedTuple):
         p_value: of that discrepancy.
         softest: the directions that were checked beside coordinates; None if there are few enough
             of these for a covariance.
+        noise: of the gradients at the draws; None where none is measured.
     """
 
     variance: Judged
@@ -62,6 +64,7 @@ class Findings(NamedTuple):
     discrepancy: float
     p_value: float
     softest: Softest | None = None
+    noise: Noise | None = None
 
 
 def findings_of(
@@ -73,8 +76,8 @@ def findings_of(
         run: what is judged.
         key: of rows and probes.
         sites: labels of the coordinates, (d,).
-        earlier: findings on the same draws with fewer gradients. In high dimension soft directions
-            and theory do not depend on these gradients, and are taken from there.
+        earlier: findings on the same draws with fewer gradients. The noise, and in high dimension
+            soft directions and theory, do not depend on these gradients and are taken from there.
     """
     key_gradients, key_theory, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
@@ -83,7 +86,7 @@ def findings_of(
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
     key_noise, key_curvature = random.keys_of(key_theory, 2)
-    noise = noise_of(run, key_noise)
+    noise = noise_of(run, key_noise) if earlier is None else earlier.noise
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
     if not all(np.all(np.isfinite(s.gradients)) for s in samples):
         return _nothing(dimension, batches, "some gradients are not finite numbers")
@@ -128,6 +131,7 @@ def findings_of(
         value,
         p_value,
         softest,
+        noise,
     )
 
 

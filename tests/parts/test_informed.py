@@ -164,8 +164,13 @@ def exact_moments(averages, size):
 @pytest.mark.long
 @pytest.mark.minutes
 @pytest.mark.parametrize("is_centred", [True, False], ids=["centred", "non-centred"])
-@pytest.mark.parametrize(("size", "spread"), [(4, 0.05), (40, 1.0)], ids=["near 0", "determined"])
-def test_the_law_of_the_spread_of_many_effects(is_centred, size, spread):
+@pytest.mark.parametrize(
+    ("size", "spread", "num_samples"),
+    # Near 0 a draw takes some 500 transitions, and is nearly independent.
+    [(4, 0.05, 1_000), (40, 1.0, 2_000)],
+    ids=["near 0", "determined"],
+)
+def test_the_law_of_the_spread_of_many_effects(is_centred, size, spread, num_samples):
     """Within a warm-up's tolerance and 5 Monte Carlo standard errors; false failures: 1e-6 each.
 
     Gradient noise and discretisation may move a mean by 0.05 standard deviations each.
@@ -176,7 +181,7 @@ def test_the_law_of_the_spread_of_many_effects(is_centred, size, spread):
     mcmc = MCMC(
         SGHMCSplit(groups(is_centred)),
         num_warmup=1_000,
-        num_samples=1_000,  # Near 0 a draw takes some 500 transitions, and is nearly independent.
+        num_samples=num_samples,
         num_chains=4,
         chain_method="vectorized",
         progress_bar=False,

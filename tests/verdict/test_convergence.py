@@ -1,9 +1,11 @@
 """The entries of long sites that a verdict looks at."""
 
+import arviz as az
 import numpy as np
 import pytest
 
-from numpyro_sgmcmc.verdict.convergence import BLOCKS, LOOKED_AT, _worst, convergence
+from numpyro_sgmcmc.verdict.convergence import BLOCKS, COMPARED, LOOKED_AT, _worst, convergence
+from numpyro_sgmcmc.verdict.thresholds import LARGEST_R_HAT
 
 
 def autoregression(rho, length, seed=0):
@@ -43,3 +45,13 @@ def test_a_long_sites_smallest_size_is_that_of_its_slowest_entry():
     assert found["all"].ess_bulk == found["one"].ess_bulk
     # 4 x 4,000 (1 - rho) / (1 + rho), with a standard error of some 10 %: at 6 of these.
     assert abs(np.log(found["all"].ess_bulk / 80.4)) < 0.6
+
+
+def test_r_hat_of_long_chains_sees_a_chain_apart():
+    """R-hat is that of every third draw; the effective sample size is that of all draws."""
+    series = autoregression([0.0], 2 * COMPARED + 500)
+    series[0] += 0.5
+    found = convergence({"x": series}, ["x"], np.ones(series.shape[:2]), False)["x"]
+    assert found.r_hat == float(az.rhat(series[:, ::3, 0]))
+    assert found.r_hat > LARGEST_R_HAT
+    assert found.ess_bulk == float(az.ess(series[..., 0]))

@@ -66,8 +66,8 @@ def test_rows_that_are_enough_leave_the_share_of_noise_that_they_should(finished
     error = np.linalg.cholesky(np.cov(flat.T)).T @ (noisy - exact).T
     largest = np.linalg.eigvalsh(np.cov(error))[-1]
     # A sample's largest eigenvalue is at most (1 + sqrt(d / n) + t)^2 of the true one but with
-    # probability exp(-n t^2 / 2) = .0006 for n = 1,000 and t = .12. Rows are drawn by the warm-up's
-    # measured noise, whose own error is as large, and the anchor is not quite the mean.
+    # probability exp(-n t^2 / 2) = .0006 for n = 1,000 and t = .12. The number of rows comes from a
+    # measurement with an error of that size too, hence the square.
     bound = (1 + np.sqrt(D / 1_000) + 0.12) ** 2
     assert 0.25 * SMALL_NOISE < largest < bound**2 * SMALL_NOISE
 
