@@ -18,14 +18,15 @@ def by_columns(
     """Return what a function gives for all columns, computed for a few of them in each thread.
 
     Args:
-        function: of arrays with k columns each, for any k; it returns arrays with k columns, or of
-            shape (k,).
+        function: of arrays with k columns each, for any k, real ones in double precision; it
+            returns arrays with k columns, or of shape (k,).
         arrays: with as many columns each, or of shape (columns,).
     """
 
     def block(at: int) -> tuple[np.ndarray, ...]:
         # A copy, because columns of a long row are far apart in memory.
-        return function(*(np.ascontiguousarray(x[..., at : at + COLUMNS]) for x in arrays))
+        some = (np.ascontiguousarray(x[..., at : at + COLUMNS]) for x in arrays)
+        return function(*(x.astype(np.float64) if x.dtype.kind == "f" else x for x in some))
 
     blocks = in_threads(block, range(0, max(arrays[0].shape[-1], 1), COLUMNS))
     return tuple(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))

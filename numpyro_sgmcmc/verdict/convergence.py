@@ -10,13 +10,13 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro_sgmcmc.verdict.columns import by_columns, in_threads
 
 LOOKED_AT = 16
-"""Entries of a long site that ArviZ looks at: the worst by each quick formula."""
+"""Entries of a long site that each of ArviZ's formulas looks at: the worst by a quick formula."""
 
 COMPARED = 10_000
-"""Draws of a chain that R-hat compares at most, evenly spaced where there are more. They are enough
-for R-hat, and sorting hundreds of thousands of cheap draws would take as long as making them."""
+"""Draws of a chain, evenly spaced, that R-hat compares and at which functions are evaluated at the
+most. Where draws are cheap, working on hundreds of thousands would take as long as making them."""
 
-BLOCKS = 1_000
+BLOCKS = 250
 """Blocks of a chain from which quick formulas work: the slowest entries, which are looked for, do
 not change within a block."""
 
@@ -50,12 +50,12 @@ def convergence(
     found = {}
     for name in names:
         array = np.asarray(posterior[name])
-        columns = np.asarray(_worst(array.reshape(*array.shape[:2], -1)), np.float64)
-        entries = list(np.moveaxis(columns, -1, 0))
+        slow, apart = _worst(array.reshape(*array.shape[:2], -1))
         with catch_warnings():  # ArviZ's own, in several threads, would not restore the filters.
-            each = in_threads(lambda draws: _one(draws, is_together), entries)
-        sizes, r_hats = np.array(each).T if each else ([np.nan], [np.nan])
-        found[name] = Convergence(float(np.min(sizes)) * share, float(np.max(r_hats)))
+            sizes = in_threads(lambda draws: _size(draws, is_together), _entries(slow))
+            r_hats = in_threads(_r_hat, _entries(apart))
+        smallest = float(np.min(sizes)) if sizes else np.nan
+        found[name] = Convergence(smallest * share, float(np.max(r_hats)) if r_hats else np.nan)
     return found
 
 
@@ -68,18 +68,22 @@ def kinetic_temperature(stats: Any) -> tuple[float, float]:
     return float(draws.mean()), float(draws.std() / np.sqrt(max(ess, 1.0)))
 
 
-def _worst(columns: np.ndarray) -> np.ndarray:
-    """Return the entries that may be a long site's worst, by NumPyro's quick formulas.
+def _worst(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a long site's slowest entries and those whose chains differ most, by quick formulas.
 
-    ArviZ's take milliseconds an entry, which is too long for thousands of them.
+    ArviZ's formulas take milliseconds an entry, which is too long for thousands of them.
     """
-    if columns.shape[-1] <= 3 * LOOKED_AT or columns.shape[1] < 4:
-        return columns
+    if columns.shape[-1] <= 2 * LOOKED_AT or columns.shape[1] < 4:
+        return columns, columns
     sizes, r_hats = by_columns(_quickly, columns)
-    kept = np.concatenate([np.argsort(sizes)[:LOOKED_AT], np.argsort(-r_hats)[:LOOKED_AT]])
     # Sorting puts what is not a number last.
     strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:LOOKED_AT]
-    return columns[..., np.unique(np.concatenate([kept, strange]))]
+    slow, apart = np.argsort(sizes)[:LOOKED_AT], np.argsort(-r_hats)[:LOOKED_AT]
+    return columns[..., np.union1d(slow, strange)], columns[..., np.union1d(apart, strange)]
+
+
+def _entries(columns: np.ndarray) -> list[np.ndarray]:
+    return list(np.moveaxis(np.asarray(columns, np.float64), -1, 0))
 
 
 def _quickly(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -102,18 +106,25 @@ def _size_by_blocks(columns: np.ndarray) -> np.ndarray:
     return effective_sample_size(blocks) * variances
 
 
-def _one(draws: np.ndarray, is_together: bool) -> tuple[float, float]:
+def _size(draws: np.ndarray, is_together: bool) -> float:
     # Entries that the support fixes (a Cholesky factor's upper triangle) do not move at all.
     if np.ptp(draws) == 0:
-        return np.inf, 1.0
+        return np.inf
+    if is_together:
+        return _shared_ess(draws)
+    # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.asarray(az.ess(draws)))
+
+
+def _r_hat(draws: np.ndarray) -> float:
+    if np.ptp(draws) == 0:
+        return 1.0
     chains, length = draws.shape
     halves = draws[:, : length // 2 * 2].reshape(2, -1) if chains == 1 else draws
-    # ArviZ divides by the variance within chains, which is 0 where every chain is stuck.
     some = halves[:, :: max(1, -(-halves.shape[1] // COMPARED))]
     with np.errstate(divide="ignore", invalid="ignore"):
-        ess, r_hat = az.ess(draws), az.rhat(some)
-        ess = _shared_ess(draws) if is_together else float(np.asarray(ess))
-    return ess, float(np.asarray(r_hat))
+        return float(np.asarray(az.rhat(some)))
 
 
 def _shared_ess(draws: np.ndarray) -> float:

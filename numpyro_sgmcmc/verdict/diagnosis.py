@@ -53,9 +53,10 @@ class Diagnosis:
         more_draws: draws, in all chains together, that are expected to decide where the outcome is
             "Not known yet"; None otherwise, and where no number of draws would.
         predictions: the same of functions of the draws, by default log likelihoods and fitted
-            values of up to 100 rows of each observed site: `ess_bulk`, `r_hat`, and by theory
-            `noise_inflation` and `discretisation`, NaN for functions that are not nearly linear,
-            and bounds above 500 dimensions. None for a model without observed sites.
+            values of up to 100 rows of each observed site: `ess_bulk` and `r_hat`, both of at most
+            10,000 draws of a chain, and by theory `noise_inflation` and `discretisation`, NaN for
+            functions that are not nearly linear, and bounds above 500 dimensions. None for a model
+            without observed sites.
         predictions_mix: whether all of them have enough effective draws and a small R-hat, also
             where single parameters do not mix; None without any.
         noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None
@@ -117,7 +118,8 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     findings = findings_of(judged, key, sites)
     predictions = None
-    if has_rows and all(np.isfinite(walker.draws).all() for walker in judged.walkers):
+    are_finite = judged.has_finite_draws
+    if has_rows and are_finite:
         predictions = predictions_of(judged, findings.predicted, functions or {}, key_rows)
     evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
     outcome, causes = assessed(evidence)
@@ -129,9 +131,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
             findings = findings_of(judged, key_again, sites, findings)
             evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
             outcome, causes = assessed(evidence)
-    if outcome is not Outcome.CALIBRATED and all(
-        np.isfinite(w.draws).all() for w in judged.walkers
-    ):
+    if outcome is not Outcome.CALIBRATED and are_finite:
         evidence = evidence._replace(centred=badly_centred(run))
     kinetic, error = kinetic_temperature(run.statistics)
     predicted = findings.predicted

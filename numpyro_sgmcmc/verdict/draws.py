@@ -9,17 +9,24 @@ from numpyro.distributions.transforms import Transform
 from numpyro.infer.util import unconstrain_fn
 
 from numpyro_sgmcmc.preparation import Target, View
+from numpyro_sgmcmc.verdict.thresholds import DENSE
 
 
 def unconstrained(target: Target, sites: dict[str, Any]) -> np.ndarray:
-    """Return constrained draws, leading shape (n,), as flat positions (n, d)."""
+    """Return constrained draws, leading shape (n,), as flat positions (n, d).
+
+    They are in double precision up to `DENSE` dimensions. Beyond, copies would take long to write:
+    the draws keep their own precision.
+    """
     structure = target.structure
     drawn = {name: np.asarray(sites[name]) for name in structure.prototype}
     if target.centring is not None:
-        return np.asarray(target.run(_flat, drawn, optimise=False), np.float64)
+        found = np.asarray(target.run(_flat, drawn, optimise=False))
+        return found.astype(np.float64) if structure.dimension <= DENSE else found
     moved = target.run(_bounded, drawn, optimise=False) if structure.bounded else {}
     rows = len(next(iter(drawn.values())))
-    found, start = np.empty((rows, structure.dimension)), 0
+    kind = np.float64 if structure.dimension <= DENSE else np.result_type(*drawn.values())
+    found, start = np.empty((rows, structure.dimension), kind), 0
     for name in sorted(drawn):
         values = np.asarray(moved.get(name, drawn[name])).reshape(rows, -1)
         found[:, start : start + values.shape[1]] = values
@@ -34,10 +41,14 @@ def _flat(view: View, sites: dict[str, jax.Array]) -> jax.Array:
 
 def _bounded(view: View, sites: dict[str, jax.Array]) -> dict[str, jax.Array]:
     """Return the unconstrained values of the sites whose support is not all real numbers."""
+    structure = view.structure
 
     def one(draw: dict[str, jax.Array]) -> dict[str, jax.Array]:
-        values = _free(view, draw)
-        return {name: values[name] for name in view.structure.bounded}
+        if structure.transforms is None:
+            values = _free(view, draw)
+            return {name: values[name] for name in structure.bounded}
+        inverses = {name: structure.transforms[name] for name in structure.bounded}
+        return {name: nearest(t, jnp.asarray(t.inv(draw[name]))) for name, t in inverses.items()}
 
     return jax.vmap(one)(sites)
 

@@ -82,7 +82,7 @@ def findings_of(
     key_gradients, key_theory, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
     batches = batches_of(run.weights, run.is_together)
-    if not all(np.all(np.isfinite(walker.draws)) for walker in run.walkers):
+    if not run.has_finite_draws:
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
     key_noise, key_curvature = random.keys_of(key_theory, 2)

@@ -8,7 +8,7 @@ import numpy as np
 from numpyro_sgmcmc.correction import DenseCorrection
 from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation import Noise, measured_noise, point_count
-from numpyro_sgmcmc.verdict.budget import is_dense
+from numpyro_sgmcmc.verdict.budget import is_dense, most_points
 from numpyro_sgmcmc.verdict.measurement import spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import SMALL_NOISE
@@ -43,13 +43,15 @@ def rows_enough(run: FinishedRun, noise: Noise | None) -> float:
     if 2 * batch > size:
         return np.inf
     draws = run.walkers[0].draws
-    flat = draws.reshape(-1, draws.shape[2])
+    places = spread(run.weights.size, most_points(run, run.weights.size))
+    flat = draws.reshape(-1, draws.shape[2])[places]
     unit = flat.std(0)
     if not np.all((unit > 0) & np.isfinite(unit)):
         return np.inf
-    weights = run.weights.reshape(-1)
-    covariance = np.atleast_2d(np.cov(flat / unit, rowvar=False, aweights=weights, ddof=0))
-    values, vectors = np.linalg.eigh(covariance)
+    weights = run.weights.reshape(-1, 1)[places]
+    weights = weights / weights.sum()
+    centred = (flat - np.sum(weights * flat, axis=0)) / unit * np.sqrt(weights)
+    values, vectors = np.linalg.eigh(centred.T @ centred)
     root = unit[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     whitened = np.linalg.solve(matrix_of(run.tuned.preconditioner, len(unit)), root)
     axes, variances = (np.asarray(x, np.float64) for x in (correction.axes, correction.variances))

@@ -1,5 +1,6 @@
 """Nearly exact gradients of U at draws, with a bound on their cost."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,15 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.preparation import Target, View, second_order, value_and_grad
-from numpyro_sgmcmc.types import Minibatch
+from numpyro_sgmcmc.types import Indices, Minibatch
+from numpyro_sgmcmc.verdict.at_points import at_points, random_rows
 from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
+
+POINTS = 256
+"""Points of a block: a few blocks for each processor."""
+
+ROWS = 2**22
+"""Rows of all points of a block together, at most."""
 
 
 def gradients(
@@ -45,10 +53,13 @@ def gradients(
     structure = target.structure
     rows = max((plate.size for plate in structure.plates.values()), default=1)
     each = max(budget // len(points), 1)
+    points = np.asarray(points)
     if rows <= each:
-        return np.asarray(target.run(_exact, points), np.float64)
+        return np.asarray(at_points(target, _exact, points, POINTS), np.float64)
     if structure.is_random:
-        found = target.run(partial(_sampled, each), points, key, name=("sampled", each))
+        name, keys = ("sampled", each), random.split(key, len(points))
+        fn, given = partial(_sampled, each), lambda places: (keys[places],)
+        found = at_points(target, fn, points, POINTS, given=given, name=name)
         return np.asarray(found, np.float64)
     hessian_cost = HESSIAN_COST * rows * structure.dimension
     if structure.dimension <= DENSE and enough <= each:
@@ -59,15 +70,23 @@ def gradients(
         return _second_order(target, points, key, centre, each)
     at_centre: Any = centre
     anchor = Anchor(at_centre, *target.run(value_and_grad, centre))
-    found = target.run(partial(_controlled, each), points, key, anchor, name=("controlled", each))
-    return np.asarray(found, np.float64)
+    return np.asarray(_at_rows(target, _controlled, points, key, each, anchor), np.float64)
+
+
+def _at_rows(
+    target: Target, fn: Callable, points: np.ndarray, key: jax.Array, each: int, *inputs: Any
+) -> Any:
+    """Return `fn(view, points, rows, *inputs)` with fresh rows for each point."""
+    given = random_rows(target.structure, key, each)
+    most = max(min(POINTS, ROWS // each), 1)
+    return at_points(target, fn, points, most, *inputs, given=given)
 
 
 def _second_order(
     target: Target, points: np.ndarray, key: jax.Array, centre: np.ndarray, each: int
 ) -> np.ndarray:
     _, gradient, hessian = second_order(target, centre)
-    found = target.run(partial(_expanded, each), points, key, centre, name=("expanded", each))
+    found = _at_rows(target, _expanded, points, key, each, centre)
     change, linear = (np.asarray(x, np.float64) for x in found)
     exact = (np.asarray(points, np.float64) - centre) @ np.asarray(hessian, np.float64)
     noise = linear - exact
@@ -86,32 +105,30 @@ def _exact(view: View, points: jax.Array) -> jax.Array:
     return view.over(over)
 
 
-def _sampled(each: int, view: View, points: jax.Array, key: jax.Array) -> jax.Array:
+def _sampled(each: int, view: View, points: jax.Array, keys: jax.Array) -> jax.Array:
     def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
         batch = view.many_rows(inputs[1], each)
         return Plain().estimate(view.potential, inputs[0], batch, ())[0].gradient
 
-    return jax.lax.map(one, (points, random.split(key, len(points))))
+    return jax.lax.map(one, (points, keys))
 
 
-def _controlled(
-    each: int, view: View, points: jax.Array, key: jax.Array, anchor: Anchor
-) -> jax.Array:
-    def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        batch = view.many_rows(inputs[1], each)
+def _controlled(view: View, points: jax.Array, rows: Indices, anchor: Anchor) -> jax.Array:
+    def one(inputs: tuple[jax.Array, Indices]) -> jax.Array:
+        batch = Minibatch(inputs[1], None)
         return controlled_estimate(view.potential, inputs[0], batch, anchor).gradient
 
-    return jax.lax.map(one, (points, random.split(key, len(points))))
+    return jax.lax.map(one, (points, rows))
 
 
 def _expanded(
-    each: int, view: View, points: jax.Array, key: jax.Array, centre: jax.Array
+    view: View, points: jax.Array, rows: Indices, centre: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Return changes of the minibatch gradient from the centre, and their linear parts, (n, d)."""
+    """Return changes of the minibatch gradient from the centre, and their linear parts, (k, d)."""
 
-    def one(inputs: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
-        gradient = partial(jax.grad(view.potential), minibatch=view.many_rows(inputs[1], each))
+    def one(inputs: tuple[jax.Array, Indices]) -> tuple[jax.Array, jax.Array]:
+        gradient = partial(jax.grad(view.potential), minibatch=Minibatch(inputs[1], None))
         at_centre, linear = jax.jvp(gradient, (centre,), (inputs[0] - centre,))
         return gradient(inputs[0]) - at_centre, linear
 
-    return jax.lax.map(one, (points, random.split(key, len(points))))
+    return jax.lax.map(one, (points, rows))

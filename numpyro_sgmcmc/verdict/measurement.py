@@ -105,9 +105,9 @@ def samples_of(run: FinishedRun, key: jax.Array, enough: float) -> list[Sample]:
     found, centre = [], None
     for walker, key_walker in zip(run.walkers, random.keys_of(key, len(run.walkers)), strict=True):
         flat = walker.draws.reshape(count, dimension)
-        mean = weights @ flat
+        mean: Any = by_columns(lambda some: (weights @ some,), flat)[0]
         centre = mean.astype(run.dtype) if centre is None else centre
-        some = flat[places]
+        some = flat[places].astype(np.float64)
         points = some.astype(run.dtype)
         if run.latents is None:
             slopes = gradients(run.target, key_walker, points, centre, rows, enough)

@@ -8,9 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model import of_observations
-from numpyro_sgmcmc.preparation import View
-from numpyro_sgmcmc.verdict.convergence import convergence
+from numpyro_sgmcmc.preparation import Target, View
+from numpyro_sgmcmc.types import Minibatch
+from numpyro_sgmcmc.verdict.at_points import at_points, random_rows
+from numpyro_sgmcmc.verdict.convergence import COMPARED, convergence
 from numpyro_sgmcmc.verdict.errors import as_sd
 from numpyro_sgmcmc.verdict.regression import slopes
 from numpyro_sgmcmc.verdict.run import FinishedRun
@@ -23,7 +26,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     ROWS_LOOKED_AT,
 )
 
-BLOCK = 32
+BLOCK = 128
 """Draws at which functions are evaluated at once."""
 
 Functions = Mapping[str, Callable[[dict[str, jax.Array]], Any]]
@@ -57,6 +60,8 @@ def predictions_of(
 ) -> Predictions | None:
     """Return how well the functions are known, None where there are none.
 
+    They are evaluated at up to `COMPARED` draws of a chain, evenly spaced where there are more.
+
     Args:
         run: the run.
         theory: its errors by theory.
@@ -65,19 +70,20 @@ def predictions_of(
         key: chooses the rows.
     """
     draws = run.walkers[0].draws
-    points = draws.reshape(-1, draws.shape[2]).astype(run.dtype)
-    name = ("functions", *functions.items())
-    found = run.target.run(_each(functions), points, key, name=name, optimise=False)
+    step = -(-draws.shape[1] // COMPARED)
+    draws, weights = draws[:, ::step], run.weights[:, ::step]
+    flat = draws.reshape(-1, draws.shape[2])
+    found = _values(run.target, flat.astype(run.dtype), functions, key)
     values = {
-        function: np.asarray(found[function], np.float64).reshape(*draws.shape[:2], -1)
+        function: found[function].reshape(*draws.shape[:2], -1)
         for function in functions or found  # JAX sorts the keys
     }
     # A distribution without a mean, such as a categorical one, has NaN there.
     values = {function: x for function, x in values.items() if x.size and np.isfinite(x).all()}
     if not values:
         return None
-    mixing = convergence(values, list(values), run.weights, run.is_together)
-    flat, is_stale = draws.reshape(-1, draws.shape[2]), run.staleness is not None
+    mixing = convergence(values, list(values), weights, run.is_together)
+    is_stale = run.staleness is not None
     rows = {
         function: mixing[function]._asdict()
         | _errors(theory, flat, values[function].reshape(len(flat), -1), is_stale)
@@ -93,32 +99,36 @@ def predictions_of(
     )
 
 
+def _values(
+    target: Target, points: np.ndarray, functions: Functions, key: jax.Array
+) -> dict[str, np.ndarray]:
+    """Return the functions at all points, (n, k) each."""
+    structure, given = target.structure, ()
+    if not functions:
+        key_rows, key_density = random.keys_of(key, 2)
+        (rows,) = random_rows(structure, key_rows, ROWS_LOOKED_AT)(np.zeros(1, int))
+        alike = {name: row[0] for name, row in rows.items()}
+        given = (Minibatch(alike, key_density if structure.is_random else None),)
+    name = ("functions", *functions.items())
+    of = _evaluation(functions)
+    found = at_points(target, of, points, BLOCK, *given, name=name, optimise=False)
+    return {name: np.asarray(x, np.float64) for name, x in found.items()}
+
+
 def _evaluation(functions: Functions) -> Callable[..., dict[str, jax.Array]]:
-    def evaluate(view: View, position: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
-        structure = view.structure
-        if not functions:
-            rows = view.many_rows(key, ROWS_LOOKED_AT)
-            return of_observations(
-                structure, view.args, view.kwargs, position, rows, ROWS_LOOKED_AT
-            )
-        draw = structure.constrain(structure.unravel(position), view.args, view.kwargs)
-        return {name: jnp.ravel(jnp.asarray(fn(draw))) for name, fn in functions.items()}
+    def observed(view: View, points: jax.Array, rows: Minibatch) -> dict[str, jax.Array]:
+        fixed = view.structure, view.args, view.kwargs
+        return jax.vmap(lambda z: of_observations(*fixed, z, rows, ROWS_LOOKED_AT))(points)
 
-    return evaluate
+    def users(view: View, points: jax.Array) -> dict[str, jax.Array]:
+        def evaluate(position: jax.Array) -> dict[str, jax.Array]:
+            placed = view.structure
+            draw = placed.constrain(placed.unravel(position), view.args, view.kwargs)
+            return {name: jnp.ravel(jnp.asarray(fn(draw))) for name, fn in functions.items()}
 
+        return jax.vmap(evaluate)(points)
 
-def _each(functions: Functions) -> Callable:
-    """Return the functions at all points, block by block; the last one is filled up."""
-    evaluate = _evaluation(functions)
-
-    def each(view: View, points: jax.Array, key: jax.Array) -> dict[str, jax.Array]:
-        blocks = -(-len(points) // BLOCK)
-        filled = jnp.resize(points, (blocks * BLOCK, points.shape[1]))
-        some = jax.vmap(lambda z: evaluate(view, z, key))
-        found = jax.lax.map(some, filled.reshape(blocks, BLOCK, -1))
-        return jax.tree.map(lambda x: x.reshape(blocks * BLOCK, *x.shape[2:])[: len(points)], found)
-
-    return each
+    return users if functions else observed
 
 
 def _errors(

@@ -106,6 +106,11 @@ class FinishedRun(NamedTuple):
         return found if found is None or len(found.order) <= LONGEST_EPOCH else None
 
     @property
+    def has_finite_draws(self) -> bool:
+        """Whether all draws are finite numbers."""
+        return all(bool(np.isfinite(walker.draws).all()) for walker in self.walkers)
+
+    @property
     def has_known_noise(self) -> bool:
         """Whether theory knows what gradient noise adds to the variances."""
         return self.minibatch.is_independent or self.epoch is not None

@@ -66,9 +66,12 @@ def tail_indices(draws: np.ndarray) -> np.ndarray:
         return np.full(draws.shape[1], np.nan)
 
     def of(draws: np.ndarray) -> tuple[np.ndarray]:
-        sizes = np.abs(draws - np.median(draws, axis=0))
-        largest = np.sort(np.partition(sizes, -count - 1, axis=0)[-count - 1 :], axis=0)
+        # NumPy sorts twice as fast as it selects, and rows faster than columns.
+        x = np.sort(np.ascontiguousarray(draws.T))
+        middle = x[:, [(len(draws) - 1) // 2, len(draws) // 2]].mean(1, keepdims=True)
+        ends = np.abs(np.concatenate([x[:, : count + 1], x[:, -count - 1 :]], axis=1) - middle)
+        largest = np.sort(ends)[:, -count - 1 :]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return (np.mean(np.log(largest[1:] / largest[0]), axis=0),)
+            return (np.mean(np.log(largest[:, 1:] / largest[:, :1]), axis=1),)
 
     return by_columns(of, draws)[0]

@@ -19,6 +19,9 @@ from numpyro_sgmcmc.verdict.thresholds import (
     SOFT_DIRECTIONS,
 )
 
+ROWS = 256
+"""Draws that are converted to double precision at once."""
+
 
 class Softest(NamedTuple):
     """Directions of small curvature.
@@ -120,7 +123,7 @@ def with_directions(
     weights = run.weights.reshape(-1) / run.weights.sum()
     found = []
     for walker, sample in zip(run.walkers, samples, strict=True):
-        values = walker.draws.reshape(len(weights), -1) @ further
+        values = _product_by_rows(walker.draws.reshape(len(weights), -1), further)
         mean = sample.mean @ further
         scale = np.sqrt(weights @ (values - mean) ** 2)
         found.append(
@@ -133,3 +136,9 @@ def with_directions(
             )
         )
     return found
+
+
+def _product_by_rows(draws: np.ndarray, further: np.ndarray) -> np.ndarray:
+    """Return the product of draws with a matrix in double precision, without a copy of all."""
+    blocks = [draws[at : at + ROWS] for at in range(0, len(draws), ROWS)]
+    return np.concatenate([block.astype(np.float64) @ further for block in blocks])

@@ -16,6 +16,15 @@ def test_columns_come_back_in_their_order(count):
     np.testing.assert_array_equal(twice, 2 * x)
 
 
+def test_columns_in_single_precision_are_worked_on_in_double_precision():
+    """Of numbers near 10^4 that differ in the last bits, a sum in single precision keeps none."""
+    x = np.float32(1e4) + np.arange(64, dtype=np.float32).reshape(32, 2) / 1_024
+    mean, variance = by_columns(lambda x: (x.mean(0), x.var(0)), x)
+    exact = x.astype(np.float64)
+    np.testing.assert_allclose(mean, exact.mean(0), rtol=1e-15)
+    np.testing.assert_allclose(variance, exact.var(0), rtol=1e-9)
+
+
 def test_an_error_in_a_thread_is_raised():
     def fail(x):
         raise ValueError("of a column")

@@ -78,13 +78,13 @@ def test_gradients_of_some_rows_are_unbiased(found):
 def test_rows_stay_within_the_budget(monkeypatch):
     target, points, centre = prepared(False)
     seen = []
-    many_rows = verdict_gradients.View.many_rows
+    random_rows = verdict_gradients.random_rows
 
-    def counted(self, key, rows=4_096):
+    def counted(structure, key, rows):
         seen.append(rows)
-        return many_rows(self, key, rows)
+        return random_rows(structure, key, rows)
 
-    monkeypatch.setattr(verdict_gradients.View, "many_rows", counted)
+    monkeypatch.setattr(verdict_gradients, "random_rows", counted)
     of(target, points, centre, BUDGET)
     hessian = 3 * ROWS * (GROUPS + 1)
     assert seen == [(BUDGET - hessian) // (2 * POINTS)]

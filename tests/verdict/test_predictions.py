@@ -1,5 +1,6 @@
 """Functions that symmetries leave alone: they may be known where single parameters are not."""
 
+import arviz as az
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGLD, diagnose
+from numpyro_sgmcmc.verdict import predictions
 from tests.verdict.draws import independent, scales, verdict
 
 ROWS, CHAINS, DRAWS = 300, 4, 500
@@ -61,6 +63,16 @@ def test_a_run_whose_parameters_mix_says_nothing_of_it():
     assert found.calibrated
     assert found.predictions is None
     assert found.predictions_mix is None
+
+
+def test_functions_are_evaluated_at_some_of_the_draws_of_a_long_chain(monkeypatch):
+    x = independent(np.random.default_rng(0), (4, 1_250, 3))
+    asked = {"functions": {"first": lambda draw: draw["z"][0]}}
+    every = verdict(scales, (jnp.ones(3),), x, **asked)
+    monkeypatch.setattr(predictions, "COMPARED", 500)
+    some = verdict(scales, (jnp.ones(3),), x, **asked)
+    for found, used in ((every, x[..., 0]), (some, x[:, ::3, 0])):
+        assert found.predictions.loc["first", "ess_bulk"] == pytest.approx(float(az.ess(used)))
 
 
 def test_functions_of_the_user():

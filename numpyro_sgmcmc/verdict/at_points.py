@@ -1,0 +1,92 @@
+"""A function of the model at many points, computed for a block of them in each thread."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from numpyro_sgmcmc.model import Structure
+from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.verdict.columns import in_threads
+
+Given = Callable[[np.ndarray], tuple]
+
+
+def at_points(
+    target: Target,
+    fn: Callable,
+    points: np.ndarray,
+    most: int,
+    *inputs: Any,
+    given: Given = lambda _: (),
+    name: Any = None,
+    optimise: bool = True,
+) -> Any:
+    """Return `fn(view, points, *given, *inputs)` at all points, as NumPy arrays.
+
+    The function is compiled for a block of points. A program of XLA leaves most processors idle
+    where it goes through points one by one, hence the threads.
+
+    Args:
+        target: the model bound to its data.
+        fn: function of a `View`, points (k, d), and inputs, whose outputs have leading shape (k,).
+        points: (n, d).
+        most: points of a block.
+        inputs: the same for all points.
+        given: from places among the points, (k,), to inputs for these.
+        name: see `Target.run`.
+        optimise: likewise.
+    """
+    blocks = -(-len(points) // most)
+    # Blocks of one size need one program; the last one is filled with the first points.
+    size = -(-len(points) // blocks)
+    places = (np.arange(blocks * size) % len(points)).reshape(blocks, size)
+    is_double = jax.config.read("jax_enable_x64")
+
+    def of(block: np.ndarray) -> Any:
+        with jax.enable_x64(is_double):  # The setting may be one of the calling thread alone.
+            found = target.run(
+                fn, points[block], *given(block), *inputs, name=name, optimise=optimise
+            )
+            return jax.tree.map(np.asarray, found)
+
+    # Tracing stays in this thread, because NumPyro's handlers are global.
+    first = places[0]
+    target.ready(fn, points[first], *given(first), *inputs, name=name, optimise=optimise)
+    parts = in_threads(of, list(places))
+    return jax.tree.map(lambda *x: np.concatenate(x)[: len(points)], *parts)
+
+
+def random_rows(structure: Structure, key: jax.Array, rows: int) -> Given:
+    """Return rows for points: all rows of small plates, and a large sample of the other plates.
+
+    NumPy draws them, which is faster than JAX on a CPU and takes no compilation. Each point has
+    rows of its own, which depend on the key and on the first point of its block.
+
+    Args:
+        structure: of the model.
+        key: of the rows; it is used once.
+        rows: for each group of plates that share a site, at most.
+
+    Returns:
+        A function from k places to the rows by plate, (k, rows of the plate).
+    """
+    seed = np.asarray(jax.random.key_data(key)).ravel()
+
+    def given(places: np.ndarray) -> tuple[dict[str, np.ndarray]]:
+        generator = np.random.default_rng([*seed, int(places[0])])
+        found = {}
+        for group in structure.groups:
+            most = int(rows ** (1 / len(group)))
+            for name in group:
+                size = structure.plates[name].size
+                if size <= most:
+                    found[name] = np.broadcast_to(
+                        np.arange(size, dtype=np.int32), (len(places), size)
+                    )
+                else:
+                    found[name] = generator.integers(size, size=(len(places), most), dtype=np.int32)
+        return (found,)
+
+    return given
