@@ -6,8 +6,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation import Target
+from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.verdict.columns import in_threads
 
 Given = Callable[[np.ndarray], tuple]
@@ -56,6 +57,35 @@ def at_points(
     target.ready(fn, points[first], *given(first), *inputs, name=name, optimise=optimise)
     parts = in_threads(of, list(places))
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(points)], *parts)
+
+
+def with_keys(
+    target: Target,
+    fn: Callable,
+    points: np.ndarray,
+    most: int,
+    key: jax.Array,
+    *inputs: Any,
+    name: Any,
+) -> Any:
+    """Return `fn(view, points, keys, *inputs)` at all points, each with a key of its own.
+
+    Args:
+        target: see `at_points`.
+        fn: likewise.
+        points: likewise.
+        most: likewise.
+        key: of all points; it is used once.
+        inputs: see `at_points`.
+        name: likewise.
+    """
+
+    def keyed(view: View, points: jax.Array, first: jax.Array, key: jax.Array, *inputs: Any) -> Any:
+        # Split here, because a program of its own for that takes longer to compile.
+        return fn(view, points, random.split(random.fold_in(key, first), len(points)), *inputs)
+
+    given = lambda places: (np.uint32(places[0]),)  # noqa: E731
+    return at_points(target, keyed, points, most, key, *inputs, given=given, name=name)
 
 
 def random_rows(structure: Structure, key: jax.Array, rows: int) -> Given:

@@ -57,7 +57,8 @@ def rows_enough(run: FinishedRun, noise: Noise | None) -> float:
     axes, variances = (np.asarray(x, np.float64) for x in (correction.axes, correction.variances))
     if not all(np.all(np.isfinite(x)) for x in (variances, axes, whitened)):
         return np.inf  # A gradient overflows somewhere.
-    largest = float(np.linalg.norm(np.sqrt(variances)[:, None] * (axes.T @ whitened), 2)) ** 2
+    noise_root = np.sqrt(variances)[:, None] * (axes.T @ whitened)
+    largest = float(np.linalg.eigvalsh(noise_root.T @ noise_root)[-1])
     found = largest / run.temperature**2 * batch / SMALL_NOISE
     return max(found, batch) if np.isfinite(found) else np.inf
 

@@ -7,12 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.preparation import Target, View, second_order, value_and_grad
 from numpyro_sgmcmc.types import Indices, Minibatch
-from numpyro_sgmcmc.verdict.at_points import at_points, random_rows
+from numpyro_sgmcmc.verdict.at_points import at_points, random_rows, with_keys
 from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
 
 POINTS = 256
@@ -57,9 +56,8 @@ def gradients(
     if rows <= each:
         return np.asarray(at_points(target, _exact, points, POINTS), np.float64)
     if structure.is_random:
-        name, keys = ("sampled", each), random.split(key, len(points))
-        fn, given = partial(_sampled, each), lambda places: (keys[places],)
-        found = at_points(target, fn, points, POINTS, given=given, name=name)
+        of = partial(_sampled, each)
+        found = with_keys(target, of, points, POINTS, key, name=("sampled", each))
         return np.asarray(found, np.float64)
     hessian_cost = HESSIAN_COST * rows * structure.dimension
     if structure.dimension <= DENSE and enough <= each:

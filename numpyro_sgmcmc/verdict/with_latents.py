@@ -22,6 +22,8 @@ from numpyro_sgmcmc.preparation.latents import (
 )
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
+from numpyro_sgmcmc.verdict.at_points import with_keys
+from numpyro_sgmcmc.verdict.gradients import POINTS
 from numpyro_sgmcmc.verdict.row_integrals import (
     NEWTON_STEPS,
     NODES,
@@ -30,6 +32,7 @@ from numpyro_sgmcmc.verdict.row_integrals import (
     marginal_slopes,
     whole_slopes,
 )
+from numpyro_sgmcmc.verdict.thresholds import GRADIENT_ROWS
 
 MOVES = 4
 """Moves of a row's latents at a draw before its gradient is averaged, over as many further ones."""
@@ -73,7 +76,7 @@ class Conditional(NamedTuple):
 def marginal_gradients(
     target: Target,
     key: jax.Array,
-    points: jax.Array | np.ndarray,
+    points: np.ndarray,
     centre: jax.Array,
     states: LatentState,
     budget: int,
@@ -107,18 +110,21 @@ def marginal_gradients(
     cost = COST if local.sites else 0
     if local.discrete:
         cost = 2 * (cost + 2 * SWEEPS * (1 + local.evaluations // OF_A_GRADIENT))
-    affordable = budget // (len(points) * cost)
-    count = int(np.clip(affordable, 1, local.rows))
-    if count < local.rows and not local.discrete and local.dimension in NODES:
+    if (
+        budget // (len(points) * cost) < local.rows
+        and not local.discrete
+        and local.dimension in NODES
+    ):
         return _anchored(target, key, points, centre, states, budget)
+    count, times = _rows_and_times(budget, len(points) * cost, 1, local.rows)
     gradient = _both_gradients if local.discrete else _gradient
 
-    def marginal(view: View, key: jax.Array, points: jax.Array, states: LatentState) -> jax.Array:
+    def marginal(view: View, points: jax.Array, keys: jax.Array, states: LatentState) -> jax.Array:
         one = partial(gradient, view, states, count)
-        return jax.lax.map(one, (points, random.split(key, len(points))))
+        return jax.lax.map(one, (points, keys))
 
-    found = target.run(marginal, key, points, states, name=("marginal gradients", count))
-    slopes = np.asarray(found, np.float64)
+    name = "marginal gradients", count
+    slopes = _mean(times, key, target, marginal, points, states, name=name)
     if not local.discrete:
         return Marginal(slopes, None)
     return Marginal(slopes.mean(1), slopes[:, 0] - slopes[:, 1])
@@ -127,37 +133,72 @@ def marginal_gradients(
 def _anchored(
     target: Target,
     key: jax.Array,
-    points: jax.Array | np.ndarray,
+    points: np.ndarray,
     centre: jax.Array,
     states: LatentState,
     budget: int,
 ) -> Marginal:
     local = target.structure.local
     assert local is not None
-    affordable = budget // (2 * len(points) * cost_of(local.dimension))
-    count = int(np.clip(affordable, FEWEST_ROWS, local.rows))
+    cost = 2 * len(points) * cost_of(local.dimension)
+    count, times = _rows_and_times(budget, cost, FEWEST_ROWS, local.rows)
+
+    def at_centre(view: View, centre: jax.Array, states: LatentState) -> jax.Array:
+        return whole_slopes(potential_of(view), centre, states.values[0])
 
     def anchored(
-        view: View, key: jax.Array, points: jax.Array, centre: jax.Array, states: LatentState
+        view: View,
+        points: jax.Array,
+        keys: jax.Array,
+        centre: jax.Array,
+        whole: jax.Array,
+        states: LatentState,
     ) -> jax.Array:
         potential, ones = potential_of(view), jnp.ones(count, centre.dtype)
-        gradient = jax.grad(potential.shared)
-        whole = gradient(centre) + whole_slopes(potential, centre, states.values[0])
 
         def one(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
             position, key = inputs
             rows = view.many_rows(key, count).indices[local.plate]
-            given = states.values[0, rows], rows, ones
-            here = marginal_slopes(potential, position, *given)
-            change = here - marginal_slopes(potential, centre, *given)
-            return whole + gradient(position) - gradient(centre) + local.rows / count * change
+            of_rows = lambda z: marginal_slopes(potential, z, states.values[0, rows], rows, ones)  # noqa: E731
+            # A loop, because two copies of the integrals take twice as long to compile.
+            here, there = jax.lax.map(of_rows, jnp.stack([position, centre]))
+            prior = jax.grad(potential.shared)(position)
+            return whole + prior + local.rows / count * (here - there)
 
-        return jax.lax.map(one, (points, random.split(key, len(points))))
+        return jax.lax.map(one, (points, keys))
 
-    inputs = key, points, centre, states
-    found = target.run(anchored, *inputs, name=("marginal integrals", count))
-    slopes = np.asarray(found, np.float64)
+    whole = target.run(at_centre, centre, states, name="marginal integral at the centre")
+    given, name = (centre, whole, states), ("marginal integrals", count)
+    slopes = _mean(times, key, target, anchored, points, *given, name=name)
     return Marginal(slopes[:, 0], slopes[:, 0] - slopes[:, 1])
+
+
+def _rows_and_times(budget: int, cost: int, least: int, rows: int) -> tuple[int, int]:
+    """Return how many rows a gradient is of, and how many of these are averaged.
+
+    A larger budget than the usual one is spent on more gradients, whose program is compiled
+    already, unless it is enough for all rows.
+
+    Args:
+        budget: of gradients of single rows.
+        cost: of one row at all points.
+        least: number of rows.
+        rows: all of them.
+    """
+    if budget // cost >= rows:
+        return rows, 1
+    count = int(np.clip(min(budget, GRADIENT_ROWS) // cost, least, rows))
+    return count, max(budget // (cost * count), 1)
+
+
+def _mean(
+    times: int, key: jax.Array, target: Target, fn: Any, points: np.ndarray, *inputs: Any, name: Any
+) -> np.ndarray:
+    """Return the mean of so many independent estimates of the gradients, in double precision."""
+    given = target, fn, np.asarray(points), POINTS
+    keys = random.keys_of(key, times)
+    each = [with_keys(*given, one, *inputs, name=name) for one in keys]
+    return np.asarray(np.mean(each, axis=0, dtype=np.float64))
 
 
 def _both_gradients(
