@@ -1,6 +1,8 @@
-"""A function of the model at many points, computed for a block of them in each thread."""
+"""A function of the model at many points, computed for blocks of them in several threads."""
 
+import os
 from collections.abc import Callable
+from time import perf_counter, process_time
 from typing import Any
 
 import jax
@@ -10,6 +12,9 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preparation import Target, View
 from numpyro_sgmcmc.verdict.columns import in_threads
+
+BUSY = 0.9
+"""Share of all processors from which on a program does not gain from threads."""
 
 Given = Callable[[np.ndarray], tuple]
 
@@ -26,8 +31,9 @@ def at_points(
 ) -> Any:
     """Return `fn(view, points, *given, *inputs)` at all points, as NumPy arrays.
 
-    The function is compiled for a block of points. A program of XLA leaves most processors idle
-    where it goes through points one by one, hence the threads.
+    The function is compiled for a block of points. Most such programs go through the points one by
+    one and leave all processors but one idle, hence the threads. Where XLA spreads the work on one
+    point over the processors, as the first block shows, the blocks are computed one by one.
 
     Args:
         target: the model bound to its data.
@@ -55,7 +61,11 @@ def at_points(
     # Tracing stays in this thread, because NumPyro's handlers are global.
     first = places[0]
     target.ready(fn, points[first], *given(first), *inputs, name=name, optimise=optimise)
-    parts = in_threads(of, list(places))
+    wall, all_processors = perf_counter(), process_time()
+    parts = [of(first)]
+    busy = (process_time() - all_processors) / ((perf_counter() - wall) * (os.cpu_count() or 1))
+    # Threads that each want all processors wait for each other.
+    parts += map(of, places[1:]) if busy > BUSY else in_threads(of, list(places[1:]))
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(points)], *parts)
 
 

@@ -17,7 +17,8 @@ from numpyro_sgmcmc.verdict.centring import badly_centred
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
-from numpyro_sgmcmc.verdict.predictions import Functions, predictions_of
+from numpyro_sgmcmc.verdict.gradient_noise import noise_of
+from numpyro_sgmcmc.verdict.predictions import Functions, predictions_of, values_of
 from numpyro_sgmcmc.verdict.run import finished_run
 from numpyro_sgmcmc.verdict.sentence import sentence_of
 
@@ -112,15 +113,16 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     def site_of(at: int) -> str:
         return str(sites[at])
 
-    key, key_rows, key_again = random.keys_of(jax.random.key(0), 3)
+    key, key_noise, key_rows, key_again = random.keys_of(jax.random.key(0), 4)
     has_rows = judged.latents is None or bool(functions)  # else they depend on latents of rows
+    are_finite = judged.has_finite_draws
+    # It is measured while other programs are compiled: JAX returns before it has computed.
+    noise = noise_of(judged, key_noise) if are_finite else None
+    values = values_of(judged, functions or {}, key_rows) if has_rows and are_finite else {}
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
-    findings = findings_of(judged, key, sites)
-    predictions = None
-    are_finite = judged.has_finite_draws
-    if has_rows and are_finite:
-        predictions = predictions_of(judged, findings.predicted, functions or {}, key_rows)
+    findings = findings_of(judged, key, sites, noise)
+    predictions = predictions_of(judged, findings.predicted, values, functions or {})
     evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
     outcome, causes = assessed(evidence)
     if causes == [Cause.IMPRECISE]:
@@ -128,7 +130,7 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
         granted = rows_worth_granting(judged, more) if more else 0
         if granted:
             judged = judged._replace(granted_rows=granted)
-            findings = findings_of(judged, key_again, sites, findings)
+            findings = findings_of(judged, key_again, sites, noise, findings)
             evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)
             outcome, causes = assessed(evidence)
     if outcome is not Outcome.CALIBRATED and are_finite:

@@ -13,7 +13,7 @@ from numpyro_sgmcmc.verdict.budget import is_dense
 from numpyro_sgmcmc.verdict.errors import unknown
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.forgetting import unforgotten
-from numpyro_sgmcmc.verdict.gradient_noise import noise_of, rows_enough
+from numpyro_sgmcmc.verdict.gradient_noise import rows_enough
 from numpyro_sgmcmc.verdict.measurement import (
     Measured,
     Sample,
@@ -53,7 +53,6 @@ class Findings(NamedTuple):
         p_value: of that discrepancy.
         softest: the directions that were checked beside coordinates; None if there are few enough
             of these for a covariance.
-        noise: of the gradients at the draws; None where none is measured.
     """
 
     variance: Judged
@@ -64,11 +63,14 @@ class Findings(NamedTuple):
     discrepancy: float
     p_value: float
     softest: Softest | None = None
-    noise: Noise | None = None
 
 
 def findings_of(
-    run: FinishedRun, key: jax.Array, sites: np.ndarray, earlier: Findings | None = None
+    run: FinishedRun,
+    key: jax.Array,
+    sites: np.ndarray,
+    noise: Noise | None,
+    earlier: Findings | None = None,
 ) -> Findings:
     """Return what theory and measurement say of a run.
 
@@ -76,17 +78,16 @@ def findings_of(
         run: what is judged.
         key: of rows and probes.
         sites: labels of the coordinates, (d,).
-        earlier: findings on the same draws with fewer gradients. The noise, and in high dimension
-            soft directions and theory, do not depend on these gradients and are taken from there.
+        noise: of the gradients at the draws; None where none is measured.
+        earlier: findings on the same draws with fewer gradients. In high dimension soft directions
+            and theory do not depend on these gradients and are taken from there.
     """
-    key_gradients, key_theory, key_soft = random.keys_of(key, 3)
+    key_gradients, key_curvature, key_soft = random.keys_of(key, 3)
     dimension = run.walkers[0].draws.shape[2]
     batches = batches_of(run.weights, run.is_together)
     if not run.has_finite_draws:
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
-    key_noise, key_curvature = random.keys_of(key_theory, 2)
-    noise = noise_of(run, key_noise) if earlier is None else earlier.noise
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
     if not all(np.all(np.isfinite(s.gradients)) for s in samples):
         return _nothing(dimension, batches, "some gradients are not finite numbers")
@@ -131,7 +132,6 @@ def findings_of(
         value,
         p_value,
         softest,
-        noise,
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpyro_sgmcmc.correction import DenseCorrection
 from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation import Noise, measured_noise, point_count
-from numpyro_sgmcmc.verdict.budget import is_dense, most_points
+from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.measurement import spread
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import SMALL_NOISE
@@ -42,6 +42,8 @@ def rows_enough(run: FinishedRun, noise: Noise | None) -> float:
     ((size, batch),) = plates
     if 2 * batch > size:
         return np.inf
+    if most_rows(run, run.weights.size) >= most_points(run, run.weights.size) * run.rows:
+        return np.inf  # Gradients are those of all rows.
     draws = run.walkers[0].draws
     places = spread(run.weights.size, most_points(run, run.weights.size))
     flat = draws.reshape(-1, draws.shape[2])[places]

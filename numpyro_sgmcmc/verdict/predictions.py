@@ -55,23 +55,16 @@ class Predictions(NamedTuple):
         return self.ess[1] >= self.needed and self.r_hat[1] <= LARGEST_R_HAT
 
 
-def predictions_of(
-    run: FinishedRun, theory: Predicted, functions: Functions, key: jax.Array
-) -> Predictions | None:
-    """Return how well the functions are known, None where there are none.
-
-    They are evaluated at up to `COMPARED` draws of a chain, evenly spaced where there are more.
+def values_of(run: FinishedRun, functions: Functions, key: jax.Array) -> dict[str, np.ndarray]:
+    """Return the functions at some draws of each chain, (chains, draws, k) each, where finite.
 
     Args:
         run: the run.
-        theory: its errors by theory.
         functions: by name, of a draw's sites; without any, log likelihoods and fitted values of
             some rows of each observed site.
         key: chooses the rows.
     """
-    draws = run.walkers[0].draws
-    step = -(-draws.shape[1] // COMPARED)
-    draws, weights = draws[:, ::step], run.weights[:, ::step]
+    draws = _some(run, run.walkers[0].draws)
     flat = draws.reshape(-1, draws.shape[2])
     found = _values(run.target, flat.astype(run.dtype), functions, key)
     values = {
@@ -79,9 +72,24 @@ def predictions_of(
         for function in functions or found  # JAX sorts the keys
     }
     # A distribution without a mean, such as a categorical one, has NaN there.
-    values = {function: x for function, x in values.items() if x.size and np.isfinite(x).all()}
+    return {function: x for function, x in values.items() if x.size and np.isfinite(x).all()}
+
+
+def predictions_of(
+    run: FinishedRun, theory: Predicted, values: dict[str, np.ndarray], functions: Functions
+) -> Predictions | None:
+    """Return how well functions of the draws are known, None where there are none.
+
+    Args:
+        run: the run.
+        theory: its errors by theory.
+        values: the functions at some draws, see `values_of`.
+        functions: those of the user.
+    """
     if not values:
         return None
+    draws, weights = (_some(run, x) for x in (run.walkers[0].draws, run.weights))
+    flat = draws.reshape(-1, draws.shape[2])
     mixing = convergence(values, list(values), weights, run.is_together)
     is_stale = run.staleness is not None
     rows = {
@@ -97,6 +105,11 @@ def predictions_of(
         (most, mixing[most].r_hat),
         EFFECTIVE_DRAWS if functions else EFFECTIVE_DRAWS * OTHER_ROWS,
     )
+
+
+def _some(run: FinishedRun, x: np.ndarray) -> np.ndarray:
+    """Return at most `COMPARED` draws of each chain, evenly spaced."""
+    return x[:, :: -(-run.weights.shape[1] // COMPARED)]
 
 
 def _values(
