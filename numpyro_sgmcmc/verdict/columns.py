@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 COLUMNS = 32
-"""Columns that are worked on at once, so that what is made of them stays in the cache."""
+"""Columns that are worked on at once at most."""
+
+NUMBERS = 2**20
+"""Numbers that are worked on at once at most, unless one column has more: what is made of them stays
+near the processor, and few columns of many draws keep several threads busy."""
 
 
 def by_columns(
@@ -22,13 +26,15 @@ def by_columns(
             returns arrays with k columns, or of shape (k,).
         arrays: with as many columns each, or of shape (columns,).
     """
+    total = max(arrays[0].shape[-1], 1)
+    each = int(np.clip(NUMBERS * total // max(arrays[0].size, 1), 1, COLUMNS))
 
     def block(at: int) -> tuple[np.ndarray, ...]:
         # A copy, because columns of a long row are far apart in memory.
-        some = (np.ascontiguousarray(x[..., at : at + COLUMNS]) for x in arrays)
+        some = (np.ascontiguousarray(x[..., at : at + each]) for x in arrays)
         return function(*(x.astype(np.float64) if x.dtype.kind == "f" else x for x in some))
 
-    blocks = in_threads(block, range(0, max(arrays[0].shape[-1], 1), COLUMNS))
+    blocks = in_threads(block, range(0, total, each))
     return tuple(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True))
 
 

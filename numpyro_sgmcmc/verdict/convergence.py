@@ -1,5 +1,6 @@
 """Effective sample sizes and R-hat of each site, by ArviZ."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from warnings import catch_warnings
 
@@ -10,7 +11,8 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro_sgmcmc.verdict.columns import by_columns, in_threads
 
 LOOKED_AT = 16
-"""Entries of a long site that each of ArviZ's formulas looks at: the worst by a quick formula."""
+"""Entries of a long site that each of ArviZ's formulas looks at, the worst by a quick formula. They
+are fewer where chains have more than `COMPARED` draws."""
 
 COMPARED = 10_000
 """Draws of a chain, evenly spaced, that R-hat compares and at which functions are evaluated at the
@@ -47,16 +49,20 @@ def convergence(
         is_together: whether chains share their minibatches, see `_shared_ess`.
     """
     share = weights.sum() ** 2 / (weights.size * np.sum(weights**2))
-    found = {}
+    slow, apart = {}, {}
     for name in names:
         array = np.asarray(posterior[name])
-        slow, apart = _worst(array.reshape(*array.shape[:2], -1))
-        with catch_warnings():  # ArviZ's own, in several threads, would not restore the filters.
-            sizes = in_threads(lambda draws: _size(draws, is_together), _entries(slow))
-            r_hats = in_threads(_r_hat, _entries(apart))
-        smallest = float(np.min(sizes)) if sizes else np.nan
-        found[name] = Convergence(smallest * share, float(np.max(r_hats)) if r_hats else np.nan)
-    return found
+        slow[name], apart[name] = _worst(array.reshape(*array.shape[:2], -1))
+    with catch_warnings():  # ArviZ's own, in several threads, would not restore the filters.
+        sizes = _of_entries(lambda draws: _size(draws, is_together), slow)
+        r_hats = _of_entries(_r_hat, apart)
+    return {
+        name: Convergence(
+            float(np.min(sizes[name])) * share if sizes[name] else np.nan,
+            float(np.max(r_hats[name])) if r_hats[name] else np.nan,
+        )
+        for name in names
+    }
 
 
 def kinetic_temperature(stats: Any) -> tuple[float, float]:
@@ -71,19 +77,30 @@ def kinetic_temperature(stats: Any) -> tuple[float, float]:
 def _worst(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a long site's slowest entries and those whose chains differ most, by quick formulas.
 
-    ArviZ's formulas take milliseconds an entry, which is too long for thousands of them.
+    ArviZ's formulas take milliseconds an entry, which is too long for thousands of them, and a
+    tenth of a second where draws are many.
     """
-    if columns.shape[-1] <= 2 * LOOKED_AT or columns.shape[1] < 4:
+    length = columns.shape[1]
+    few = int(np.clip(LOOKED_AT * COMPARED // max(length, 1), 2, LOOKED_AT))
+    if columns.shape[-1] <= 2 * few or length < 4:
         return columns, columns
     sizes, r_hats = by_columns(_quickly, columns)
     # Sorting puts what is not a number last.
-    strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:LOOKED_AT]
-    slow, apart = np.argsort(sizes)[:LOOKED_AT], np.argsort(-r_hats)[:LOOKED_AT]
+    strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:few]
+    slow, apart = np.argsort(sizes)[:few], np.argsort(-r_hats)[:few]
     return columns[..., np.union1d(slow, strange)], columns[..., np.union1d(apart, strange)]
 
 
-def _entries(columns: np.ndarray) -> list[np.ndarray]:
-    return list(np.moveaxis(np.asarray(columns, np.float64), -1, 0))
+def _of_entries(
+    function: Callable[[np.ndarray], float], columns: dict[str, np.ndarray]
+) -> dict[str, list[float]]:
+    """Return what a function gives for each entry of each site, all of them in several threads."""
+    found: dict[str, list[float]] = {name: [] for name in columns}
+    each = [(name, at) for name, array in columns.items() for at in range(array.shape[-1])]
+    values = in_threads(lambda one: function(columns[one[0]][..., one[1]].astype(float)), each)
+    for (name, _), value in zip(each, values, strict=True):
+        found[name].append(value)
+    return found
 
 
 def _quickly(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 
+from numpyro_sgmcmc.verdict import columns
 from numpyro_sgmcmc.verdict.columns import COLUMNS, by_columns
 
 
+@pytest.mark.parametrize("numbers", [1, 50, 2**20])
 @pytest.mark.parametrize("count", [1, COLUMNS, COLUMNS + 1, 3 * COLUMNS + 5])
-def test_columns_come_back_in_their_order(count):
+def test_columns_come_back_in_their_order(count, numbers, monkeypatch):
     """Blocks end in any order; each column meets its own entry of a vector."""
+    monkeypatch.setattr(columns, "NUMBERS", numbers)
     x = np.arange(4.0 * count).reshape(2, 2, count)
     scale = np.arange(1.0, count + 1)
     total, twice = by_columns(lambda x, s: ((x * s).sum((0, 1)), 2 * x), x, scale)

@@ -4,6 +4,7 @@ import arviz as az
 import numpy as np
 import pytest
 
+from numpyro_sgmcmc.verdict import convergence as module
 from numpyro_sgmcmc.verdict.convergence import COMPARED, LOOKED_AT, _worst, convergence
 from numpyro_sgmcmc.verdict.thresholds import LARGEST_R_HAT
 
@@ -45,6 +46,18 @@ def test_a_long_sites_smallest_size_is_that_of_its_slowest_entry():
     assert found["all"].ess_bulk == found["one"].ess_bulk
     # 4 x 4,000 (1 - rho) / (1 + rho), with a standard error of some 10 %: at 6 of these.
     assert abs(np.log(found["all"].ess_bulk / 80.4)) < 0.6
+
+
+def test_few_entries_of_long_chains_are_looked_at(monkeypatch):
+    """Eight times the draws that R-hat compares leave two entries, the slowest ones."""
+    rho = np.array([0.5, 0.99, 0.5, 0.6, 0.5, 0.98, 0.6])
+    series = autoregression(rho, 4_000)
+    weights = np.ones(series.shape[:2])
+    every = convergence({"x": series}, ["x"], weights, False)["x"]
+    monkeypatch.setattr(module, "COMPARED", 500)
+    kept, _ = _worst(series)
+    np.testing.assert_array_equal(kept, series[..., [1, 5]])
+    assert convergence({"x": series}, ["x"], weights, False)["x"].ess_bulk == every.ess_bulk
 
 
 def test_r_hat_of_long_chains_sees_a_chain_apart():
