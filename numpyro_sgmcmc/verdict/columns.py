@@ -12,8 +12,8 @@ COLUMNS = 32
 """Columns that are worked on at once at most."""
 
 NUMBERS = 2**20
-"""Numbers that are worked on at once at most, unless one column has more: what is made of them stays
-near the processor, and few columns of many draws keep several threads busy."""
+"""Numbers that are worked on at once at most, unless one column has more. What is made of them
+stays near the processor, and a few columns of many draws keep several threads busy."""
 
 
 def by_columns(
