@@ -11,8 +11,8 @@ from numpyro.diagnostics import effective_sample_size, split_gelman_rubin
 from numpyro_sgmcmc.verdict.columns import by_columns, in_threads
 
 LOOKED_AT = 16
-"""Entries of a long site that each of ArviZ's formulas looks at, the worst by a quick formula. They
-are fewer where chains have more than `COMPARED` draws."""
+"""Entries of a long site that each of ArviZ's formulas looks at, the worst by a quick formula. The
+effective sample size looks at fewer where chains have more than `COMPARED` draws."""
 
 COMPARED = 10_000
 """Draws of a chain, evenly spaced, that R-hat compares and at which functions are evaluated at the
@@ -77,17 +77,19 @@ def kinetic_temperature(stats: Any) -> tuple[float, float]:
 def _worst(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return a long site's slowest entries and those whose chains differ most, by quick formulas.
 
-    ArviZ's formulas take milliseconds an entry, which is too long for thousands of them, and a
-    tenth of a second where draws are many.
+    ArviZ's formulas take milliseconds an entry, which is too long for thousands of them. The
+    effective sample size takes a tenth of a second where draws are many; R-hat uses `COMPARED`.
     """
-    length = columns.shape[1]
+    size, length = columns.shape[-1], columns.shape[1]
     few = int(np.clip(LOOKED_AT * COMPARED // max(length, 1), 2, LOOKED_AT))
-    if columns.shape[-1] <= 2 * few or length < 4:
+    if size <= 3 * few or length < 4:
         return columns, columns
     sizes, r_hats = by_columns(_quickly, columns)
     # Sorting puts what is not a number last.
-    strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:few]
-    slow, apart = np.argsort(sizes)[:few], np.argsort(-r_hats)[:few]
+    strange = np.flatnonzero(~np.isfinite(sizes + r_hats))[:LOOKED_AT]
+    slow, apart = np.argsort(sizes)[:few], np.argsort(-r_hats)[:LOOKED_AT]
+    if size <= 3 * LOOKED_AT:
+        apart = np.arange(size)
     return columns[..., np.union1d(slow, strange)], columns[..., np.union1d(apart, strange)]
 
 
@@ -105,8 +107,11 @@ def _of_entries(
 
 def _quickly(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     columns = np.asarray(columns, np.float64)
+    # Chains of one mean may differ in their spread, which ArviZ's R-hat sees too.
+    away = np.abs(columns - columns.mean((0, 1)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return _size_by_blocks(columns), split_gelman_rubin(columns)
+        r_hat = np.fmax(split_gelman_rubin(columns), split_gelman_rubin(away))
+        return _size_by_blocks(columns), r_hat
 
 
 def _size_by_blocks(columns: np.ndarray) -> np.ndarray:

@@ -8,7 +8,8 @@ import numpyro.distributions as dist
 import pytest
 
 from numpyro_sgmcmc import SGLD
-from numpyro_sgmcmc.verdict.at_points import at_points, random_rows
+from numpyro_sgmcmc.verdict import at_points as module
+from numpyro_sgmcmc.verdict.at_points import at_points, random_rows, with_keys
 
 N, FEW = 5_000, 3
 
@@ -36,8 +37,10 @@ def squares(view, points, own, shared):
     return {"square": points**2, "own": own + shared, "data": points[:, 0] + view.args[0][1]}
 
 
+@pytest.mark.parametrize("busy", [-1.0, np.inf], ids=["one by one", "in threads"])
 @pytest.mark.parametrize("count", [1, 7, 8, 30])
-def test_points_come_back_in_their_order(target, count):
+def test_points_come_back_in_their_order(target, count, busy, monkeypatch):
+    monkeypatch.setattr(module, "BUSY", busy)
     points = np.arange(2.0 * count, dtype=np.float32).reshape(count, 2)
     given = lambda places: (places.astype(np.float32),)  # noqa: E731
     found = at_points(target, squares, points, 8, np.float32(0.5), given=given)
@@ -55,6 +58,18 @@ def test_the_precision_of_the_calling_thread_holds_in_all():
         found = at_points(target, squares, points, 8, 0.0, given=given)
     np.testing.assert_array_equal(found["square"], points**2)
     np.testing.assert_array_equal(found["own"], np.arange(30) / 3)
+
+
+def test_each_point_has_a_key_of_its_own(target):
+    def uniform(view, points, keys):
+        return jax.vmap(jax.random.uniform)(keys)
+
+    points = np.zeros((30, 2), np.float32)
+    first, second = (
+        with_keys(target, uniform, points, 8, jax.random.key(k), name="uniform") for k in (0, 1)
+    )
+    # Two of 60 numbers with 23 bits agree with probability 2e-4; the keys are fixed.
+    assert len(np.unique(np.concatenate([first, second]))) == 60
 
 
 def test_rows_are_uniform_and_fresh(target):

@@ -55,9 +55,20 @@ def test_few_entries_of_long_chains_are_looked_at(monkeypatch):
     weights = np.ones(series.shape[:2])
     every = convergence({"x": series}, ["x"], weights, False)["x"]
     monkeypatch.setattr(module, "COMPARED", 500)
-    kept, _ = _worst(series)
-    np.testing.assert_array_equal(kept, series[..., [1, 5]])
+    slow, apart = _worst(series)
+    np.testing.assert_array_equal(slow, series[..., [1, 5]])
+    np.testing.assert_array_equal(apart, series)
     assert convergence({"x": series}, ["x"], weights, False)["x"].ess_bulk == every.ess_bulk
+
+
+def test_an_entry_whose_chains_differ_in_their_spread_is_looked_at():
+    """ArviZ's R-hat of that entry is the largest of 100 by far; their means do not differ."""
+    series = autoregression(np.zeros(100), 1_000)
+    means = series.mean(1, keepdims=True)
+    series[:, :, 41] = (series - means)[:, :, 41] * np.array([[1.0], [1.0], [1.0], [3.0]])
+    found = convergence({"x": series}, ["x"], np.ones(series.shape[:2]), False)["x"]
+    assert found.r_hat == float(az.rhat(series[..., 41]))
+    assert found.r_hat > LARGEST_R_HAT
 
 
 def test_r_hat_of_long_chains_sees_a_chain_apart():
