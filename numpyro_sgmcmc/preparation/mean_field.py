@@ -8,16 +8,18 @@ import optax
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Diagonal
+from numpyro_sgmcmc.preparation.adam import adam_from_afar
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
-    FIRST_MEMORY,
+    FAR_STEPS,
     FIT_DRAWS,
     FIT_STEP_SIZE,
     FIT_STEPS,
     LATER_MEMORY,
     MANY_NUMBERS,
+    NEARER_MEMORY,
     SMALLEST_SCALE,
 )
 
@@ -75,7 +77,8 @@ def mean_field(
 def _fit(
     view: View, key: jax.Array, start: jax.Array, logits: dict[str, jax.Array] | None
 ) -> tuple[jax.Array, jax.Array, Any]:
-    optimizer = optax.apply_if_finite(_adam(), max_consecutive_errors=FIT_STEPS)
+    memories = {FAR_STEPS: NEARER_MEMORY, FIT_STEPS // 2: LATER_MEMORY}
+    optimizer = adam_from_afar(FIT_STEP_SIZE, FIT_STEPS, memories)
     draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
 
     def loss(params: _Params, key: jax.Array) -> jax.Array:
@@ -102,10 +105,3 @@ def _fit(
     carry = (first, optimizer.init(first))
     (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
     return params.centre, jnp.exp(params.log_scale), params.weights
-
-
-def _adam() -> optax.GradientTransformation:
-    half = FIT_STEPS // 2
-    step_size = optax.cosine_decay_schedule(FIT_STEP_SIZE, FIT_STEPS)
-    memory = optax.piecewise_constant_schedule(FIRST_MEMORY, {half: LATER_MEMORY / FIRST_MEMORY})
-    return optax.inject_hyperparams(optax.adam)(learning_rate=step_size, b2=memory)

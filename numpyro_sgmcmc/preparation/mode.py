@@ -9,6 +9,7 @@ import numpy as np
 import optax
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preparation.adam import adam_from_afar
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.target import View
 from numpyro_sgmcmc.preparation.thresholds import (
@@ -17,6 +18,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     ARRIVED,
     DENSE_DIMENSION,
     DIAGONAL_PROBES,
+    LATER_MEMORY,
     LBFGS_STEPS,
     LONGEST_STEP,
     NEWTON_STEPS,
@@ -87,8 +89,7 @@ def adam(view: View, keys: jax.Array, starts: jax.Array) -> jax.Array:
 
 
 def _adam(view: View, key: jax.Array, start: jax.Array) -> jax.Array:
-    decay = optax.cosine_decay_schedule(ADAM_STEP_SIZE, ADAM_STEPS)
-    optimizer = optax.apply_if_finite(optax.adam(decay), max_consecutive_errors=ADAM_STEPS)
+    optimizer = adam_from_afar(ADAM_STEP_SIZE, ADAM_STEPS, {ADAM_STEPS // 2: LATER_MEMORY})
 
     def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         position, state = carry

@@ -18,7 +18,7 @@ from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.refusal import check_start
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES
+from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES, SHRINKAGE
 
 
 def several_keys(first: jax.Array, others: jax.Array, count: int) -> jax.Array:
@@ -56,7 +56,8 @@ def find_starts(target: Target, keys: jax.Array, strategy: Callable, request: Re
 def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Return a flat position drawn by a NumPyro init strategy, and whether it is a finite start.
 
-    Tries up to 100 times to find one.
+    Tries up to 100 times to find one. With `init_to_uniform` the interval shrinks from try to try,
+    to a hundredth of its length, because exponentials of many coordinates overflow in most of it.
     """
     flat = ravel_pytree(view.structure.prototype)[0]
 
@@ -64,6 +65,8 @@ def draw_start(view: View, strategy: Callable, key: jax.Array) -> tuple[jax.Arra
         key, _, _, tries = carry
         key, key_start, key_batch = random.split(key, 3)
         position = proposal(view, strategy, key_start)
+        if strategy is init_to_uniform:
+            position *= SHRINKAGE**tries
         return key, position, is_finite_start(view, key_batch, position), tries + 1
 
     unfinished = lambda carry: ~carry[2] & (carry[3] < MAX_TRIES)  # noqa: E731

@@ -131,6 +131,9 @@ DIAGONAL_PROBES = 32
 MAX_TRIES = 100
 """Positions that a strategy may propose until one is finite. NumPyro uses the same number."""
 
+SHRINKAGE = 0.955
+"""Factor of `init_to_uniform`'s interval after each such position: 0.01 after 100 of them."""
+
 # The Gaussian approximation.
 
 CHECKED_DRAWS = 64
@@ -154,11 +157,15 @@ FIT_DRAWS = 4
 """Adam's steps in the mean-field fit, their size, and the draws at each; found by experiments on
 centred hierarchical models."""
 
-FIRST_MEMORY, LATER_MEMORY = 0.99, 0.999
-"""Decay of Adam's mean of squared gradients, in the first half of the fit and in the second. Far
-from the posterior, gradients are orders of magnitude larger than near it, and the usual 0.999 would
-keep steps small for thousands of steps. Near it the gradients of effects with few rows are rare,
-and 0.99 would forget them."""
+FAR_MEMORY, NEARER_MEMORY, LATER_MEMORY = 0.9, 0.99, 0.999
+"""Decay of Adam's mean of squared gradients. Where gradients are enormous, they decrease tenfold
+within a few steps, and the memory must be as short. Far from the posterior they are still orders of
+magnitude larger than near it, and the usual 0.999 would keep steps small for thousands of steps.
+Near it the gradients of effects with few rows are rare, and 0.99 would forget them."""
+
+FAR_STEPS = 500
+"""Steps of the fit with the shortest memory. They lead out of where exponentials make gradients
+enormous. The search for a mode has it in the first half of its steps: Newton's method follows."""
 
 SMALLEST_SCALE = 1e-3
 """Initial scales of the fit: small, so that the centre moves first."""
