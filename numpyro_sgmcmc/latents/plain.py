@@ -20,7 +20,8 @@ from numpyro_sgmcmc.types import Minibatch, WholeData
 class PlainAtLatents(AbstractGradient):
     """The gradient at the latents of a minibatch's rows, half before and half after their moves.
 
-    It is for models whose table of gradients, N d numbers, would be too large (`LatentTable`).
+    It is for more than 300 shared parameters with a step size of the user's: a table of the rows'
+    gradients, N d numbers, would be large (`LatentTable`).
     Every chain keeps the latents of all rows. The rows of a minibatch S are moved from a to a' at
     the current z, in the same way, and the estimate is
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from numpyro_sgmcmc.preparation import TOLERANCE
-from numpyro_sgmcmc.preparation.latents import has_table
+from numpyro_sgmcmc.preparation.latents import can_have_table
 from numpyro_sgmcmc.verdict.apart import chains_apart
 from numpyro_sgmcmc.verdict.assessment import Ages, Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import (
@@ -93,7 +93,7 @@ def evidence_of(
         apart=chains_apart(run.walkers[0].draws, site_of),
         suits_predictions=run.suits_predictions,
         has_latents=run.latents is not None,
-        can_be_tuned=run.latents is None or has_table(run.target.structure),
+        can_be_tuned=run.latents is None or can_have_table(run.target.structure),
     )
 
 

@@ -23,12 +23,15 @@ class Fields(NamedTuple):
         root: a square root of the draws' covariance, None likewise.
         wide: C in high dimension, None if it is taken as diagonal.
         scale: the coordinates' standard deviations, (d,), if C is taken as diagonal.
+        bias: about the relative error of C's diagonal that gradient noise causes: its inverse is
+            H + E, with errors E of a regression, and (H + E)^-1 is too large by H^-1 E H^-1 E H^-1.
     """
 
     covariance: np.ndarray | None = None
     root: np.ndarray | None = None
     wide: WideCovariance | None = None
     scale: np.ndarray | None = None
+    bias: float = 0.0
 
     def along(self, gradients: np.ndarray, further: np.ndarray) -> np.ndarray:
         """Return the derivatives along the fields, (n, d + k).
@@ -79,12 +82,41 @@ def dense_fields(
     correlation = covariance / np.outer(scale, scale)
     root = scale[:, None] * np.linalg.cholesky(correlation + 1e-9 * np.eye(len(scale)))
     y = np.linalg.solve(root, draws.T).T
-    fitted = slopes(y - weights @ y, gradients @ root, weights)
+    y, unit = y - weights @ y, gradients @ root
+    fitted = slopes(y, unit, weights)
+    rest = unit - weights @ unit - y @ fitted
+    bias = float(np.sum(weights @ rest**2) * np.sum(weights**2))
     curvatures, axes = np.linalg.eigh((fitted + fitted.T) / 2)
     if not curvatures[0] > 0:
-        return Fields(covariance, root)
+        return Fields(covariance, root, bias=np.inf)
     half = root @ (axes / np.sqrt(curvatures))
-    return Fields(half @ half.T, root)
+    return Fields(half @ half.T, root, bias=bias)
+
+
+def crossed(
+    draws: np.ndarray, gradients: np.ndarray, further: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """Return the derivatives along the fields of the draws' covariance, (n, d + k).
+
+    The covariance is that of the other half of the draws, of other chains where there are several.
+    Stein's identity then holds for the field of each half. With the covariance of the same draws a
+    variance seems too small by the number of dimensions over that of effective draws.
+
+    Args:
+        draws: about their mean, (n, d), chain after chain.
+        gradients: of U / T there, (n, d).
+        further: functions of the position as columns, (d, k).
+        weights: (n,).
+    """
+    middle = len(draws) // 2
+    halves = slice(None, middle), slice(middle, None)
+    found = []
+    for here, there in (halves, halves[::-1]):
+        own = weights[there] / weights[there].sum()
+        away = draws[there] - own @ draws[there]
+        covariance = (away * own[:, None]).T @ away
+        found.append(Fields(covariance).along(gradients[here], further))
+    return np.concatenate(found)
 
 
 def wide_fields(

@@ -14,12 +14,10 @@ from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.columns import by_columns
 from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.errors import Errors
-from numpyro_sgmcmc.verdict.fields import Fields, dense_fields, wide_fields
+from numpyro_sgmcmc.verdict.fields import Fields, crossed, dense_fields, wide_fields
 from numpyro_sgmcmc.verdict.gradients import gradients
 from numpyro_sgmcmc.verdict.run import FinishedRun
-from numpyro_sgmcmc.verdict.thresholds import (
-    EXPLAINED,
-)
+from numpyro_sgmcmc.verdict.thresholds import EXPLAINED, MOST_BIAS
 from numpyro_sgmcmc.verdict.widths import Dense, shared_coordinates, with_widths
 from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
@@ -259,9 +257,13 @@ def _derivatives(
     run: FinishedRun, sample: Sample, field: Fields, weights: np.ndarray
 ) -> np.ndarray:
     """Return the derivatives along the fields, (n, d + k)."""
-    found = field.along(sample.gradients, sample.further)
     if run.latents is not None:
-        return found
+        if field.covariance is not None and field.bias > MOST_BIAS:
+            return crossed(
+                sample.draws[:, : len(sample.further)], sample.gradients, sample.further, weights
+            )
+        return field.along(sample.gradients, sample.further)
+    found = field.along(sample.gradients, sample.further)
     dimension = len(sample.further)
     some, scale = sample.draws[:, :dimension], sample.scale[:dimension]
     dense = None

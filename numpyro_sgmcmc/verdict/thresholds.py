@@ -153,3 +153,7 @@ side."""
 LEAST_DETERMINED = 0.5
 """Standard deviation of an effect, in units of the scale, from which on the data hardly determine
 it: at 0.5 a quarter of what is known of it comes from its prior, at 0.87 three quarters."""
+
+MOST_BIAS = 0.01
+"""Largest relative error of variances by noise in the regression of gradients on draws, for models
+with latents of rows. Above it the draws' covariance takes the place of the regression's inverse."""

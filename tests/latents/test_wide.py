@@ -178,7 +178,8 @@ def test_a_verdict_knows_the_noise_and_the_curvature():
     found, state = sg.diagnose(mcmc), mcmc.last_state
     assert found.sentence.startswith("Not calibrated"), found.sentence
     assert "gradient noise inflates the standard deviation of 'theta'" in found.sentence
-    for remedy in ("FixedPoint", "noise_correction", "step_size=None"):
+    assert "step_size=None" in found.sentence
+    for remedy in ("FixedPoint", "noise_correction"):
         assert remedy not in found.sentence
     np.testing.assert_allclose(found.curvature, 1 + len(Y) / SPREAD**2, rtol=1e-3)
     kept = state.gradient
@@ -241,6 +242,8 @@ def test_curvature_without_a_matrix(rows):
 
 
 def test_without_a_step_size_an_error_says_what_to_pass():
+    """Where a table of gradients would be large."""
+    data = jnp.zeros(2_000)
     mcmc = MCMC(sg.SGHMCSplit(wide), num_warmup=10, num_samples=10, progress_bar=False)
-    with pytest.raises(ValueError, match=r"301 of them.*Pass `step_size`"):
-        mcmc.run(jax.random.key(0), DATA, 1)
+    with pytest.raises(ValueError, match=r"301 shared.*Pass `step_size`.*at most 870 rows"):
+        mcmc.run(jax.random.key(0), data, 1_000)

@@ -14,9 +14,28 @@ MANY_TRANSITIONS = 2_000
 """Transitions from one visit of a row to the next from which on larger minibatches are advised."""
 
 
-def has_table(structure: Structure) -> bool:
-    """Return whether a chain keeps the gradient of each row: not for many shared parameters."""
+TABLE_BYTES = 2**28
+"""Largest memory of the gradients of all rows in one chain, above `DENSE_DIMENSION`."""
+
+TABLE_NUMBERS = 2**18
+"""Largest number of entries of a minibatch's rows in that table. A transition reads, computes and
+writes them, where a plain gradient is one sum over rows."""
+
+
+def is_matrix_formed(structure: Structure) -> bool:
+    """Return whether walkers settle with the Hessian in the shared parameters."""
     return structure.dimension <= DENSE_DIMENSION
+
+
+def can_have_table(structure: Structure) -> bool:
+    """Return whether a chain can keep the gradient of each row in the shared parameters."""
+    if is_matrix_formed(structure):
+        return True
+    local = structure.local
+    assert local is not None
+    size = local.rows * structure.dimension * np.dtype(np.float32).itemsize
+    numbers = structure.plates[local.plate].subsample_size * structure.dimension
+    return size <= TABLE_BYTES and numbers <= TABLE_NUMBERS
 
 
 def check_options(options: Options, structure: Structure) -> None:
@@ -25,8 +44,9 @@ def check_options(options: Options, structure: Structure) -> None:
     Raises:
         TypeError: for a gradient estimator, a preconditioner that follows the walker, stale
             gradients, a noise correction, or minibatches that depend on each other.
-        ValueError: for a temperature other than 1, more than 300 shared parameters without a step
-            size, or more latents than memory is allowed for.
+        ValueError: for a temperature other than 1, more than 300
+            shared parameters without a step size where the table of gradients would be large, or
+            more latents than memory is allowed for.
     """
     local = structure.local
     assert local is not None
@@ -67,17 +87,20 @@ def check_options(options: Options, structure: Structure) -> None:
             f"Expected `temperature=1` for a model with {named}; got {options.temperature}. For a"
             " point estimate use SVI (`numpyro.infer.SVI`) with `AutoDelta`."
         )
-    if structure.dimension > DENSE_DIMENSION and options.step_size is None:
+    if options.step_size is None and not can_have_table(structure):
         raise ValueError(
             f"Expected a step size in a model with {named} and more than {DENSE_DIMENSION} shared"
-            f" parameters; got `step_size=None` and {structure.dimension} of them, for which the"
-            " warm-up cannot choose one. Pass `step_size`, `num_steps` and, where you know the"
-            " scales of the parameters, `preconditioner=Diagonal(scale)`; `diagnose` then tells"
-            " what gradient noise and step size do to the variances."
+            f" parameters, where a table of all rows' gradients would be large; got"
+            f" `step_size=None`, {structure.dimension:,} shared parameters and minibatches of"
+            f" {structure.plates[local.plate].subsample_size:,} of {local.rows:,} rows. Pass"
+            " `step_size`, `num_steps` and, where you know the scales of the parameters,"
+            " `preconditioner=Diagonal(scale)`; `diagnose` then tells what gradient noise and step"
+            " size do to the variances."
+            f"{_smaller_minibatches(structure)}"
         )
     each = local.dimension * (1 + local.dimension) + local.elements
     each += local.averages + local.moments + 1
-    if has_table(structure):
+    if is_matrix_formed(structure) or options.step_size is None:
         each += structure.dimension
     size = local.rows * each * np.dtype(np.float32).itemsize
     if size > MOST_BYTES:
@@ -95,3 +118,14 @@ def check_options(options: Options, structure: Structure) -> None:
             " times as many. Use larger minibatches: what a transition costs besides its rows is"
             " then shared by more of them."
         )
+
+
+def _smaller_minibatches(structure: Structure) -> str:
+    """Return advice on minibatches with which a table can be kept, if there are any."""
+    local = structure.local
+    assert local is not None
+    most = TABLE_NUMBERS // structure.dimension
+    size = local.rows * structure.dimension * np.dtype(np.float32).itemsize
+    if size > TABLE_BYTES or most < 10:
+        return ""
+    return f" Or use minibatches of at most {most:,} rows, with which the warm-up chooses them."

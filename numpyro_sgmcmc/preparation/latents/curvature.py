@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.latents import LatentState
+from numpyro_sgmcmc.preparation.kinks import Typical
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.measure import Curvature, power_iteration
@@ -47,3 +48,14 @@ def curvature_at_latents(view: View, linear: Any, walkers: Walkers, keys: jax.Ar
         return power_iteration(product, position, key)
 
     return jax.lax.map(of_walker, (*walkers, keys))
+
+
+def typical_at_latents(view: View, linear: Any, walkers: Walkers, key: jax.Array) -> Typical:
+    """Return the curvature over walkers.
+
+    Traces are estimated with the same signs for all of them, so that their errors hardly differ.
+    """
+    count, dimension = walkers.positions.shape
+    found = curvature_at_latents(view, linear, walkers, jnp.repeat(key[None], count, axis=0))
+    largest, mean = jnp.max(found.largest), jnp.mean(found.mean)
+    return Typical(largest, mean, dimension * jnp.std(found.mean))
