@@ -89,14 +89,19 @@ def describes(mode: Mode, found: Surroundings | None) -> bool:
     """
     if found is None:
         return True
+    if not is_minimum(mode):
+        return False
+    return bool(np.quantile(np.abs(np.asarray(found.ratios) - 1), 0.8) < NOT_GAUSSIAN)
+
+
+def is_minimum(mode: Mode) -> bool:
+    """Return whether the search has converged at a point of positive curvature."""
     gradient, hessian = np.asarray(mode.gradient), np.asarray(mode.hessian)
     if not (np.all(np.isfinite(gradient)) and np.all(np.isfinite(hessian))):
         return False
     if np.asarray(principal_axes(mode.hessian).curvatures)[0] <= 0:
         return False
-    if float(mode.distance) > max(1.0, 0.1 * sqrt(len(gradient))):
-        return False
-    return bool(np.quantile(np.abs(np.asarray(found.ratios) - 1), 0.8) < NOT_GAUSSIAN)
+    return float(mode.distance) <= max(1.0, 0.1 * sqrt(len(gradient)))
 
 
 def surroundings_of(target: Target, mode: Mode, key: jax.Array, ends: jax.Array) -> Surroundings:

@@ -15,6 +15,8 @@ from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     describes,
+    is_minimum,
+    laplace,
     laplace_at,
     surroundings,
     surroundings_of,
@@ -26,6 +28,7 @@ from numpyro_sgmcmc.preparation.mode import Mode, adam, is_dense, newton
 from numpyro_sgmcmc.preparation.mode_search import ALL_STEPS, describe, find_mode, refined
 from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
+from numpyro_sgmcmc.preparation.refusal import check_resolution
 from numpyro_sgmcmc.preparation.start import several_keys
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import SCALES_LOOKED_AT
@@ -83,7 +86,8 @@ def locate(
         may_recentre: whether effects may have other coordinates than in the model.
 
     Raises:
-        ValueError: if U or its gradient is not finite at the point that was found.
+        ValueError: if U or its gradient is not finite at the point that was found, or if the type
+            cannot resolve the posterior there.
     """
     key_mode, key_check, key_fit = random.keys_of(key, 3)
     if starts is None:
@@ -106,6 +110,10 @@ def locate(
             warn_about_other_modes(target.structure, others)
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
+        if is_minimum(mode):
+            # Rounding alone may make U differ from a Gaussian's.
+            scale = np.linalg.norm(laplace(mode).spread.factor, axis=1)
+            check_resolution(target.structure, mode.position, scale)
     effects = effects_of(target, jax.random.key(3), start) if may_recentre else ()
     stiffest = 0.0
     if effects and not is_dense(start):

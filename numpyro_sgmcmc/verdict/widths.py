@@ -35,6 +35,10 @@ import numpy as np
 from numpyro_sgmcmc.subspace import Group
 from numpyro_sgmcmc.verdict.regression import SMALLEST
 
+SMALLEST_SQUARE = 1e-12
+"""Mean square of a shared parameter over half of the draws, in units of its variance over all of
+them, up to which it does not move."""
+
 COLUMNS = 512
 """Effects that are looked at at once: their squares at all draws are a copy."""
 
@@ -173,6 +177,9 @@ def _growth(k: np.ndarray, x: np.ndarray, weights: np.ndarray) -> tuple[np.ndarr
     k, x = k - centre, x - shift
     weighted = w[:, None] * k
     square = np.sum(weighted * k, axis=0)
+    # Draws that do not move have no slopes.
+    moves = square > SMALLEST_SQUARE
+    square, weighted = np.where(moves, square, 1.0), np.where(moves, weighted, 0.0)
     c = (x.T @ weighted) / square
     left = w @ x**2
     variance = left[:, None] - c**2 * square

@@ -13,6 +13,7 @@ import numpyro_sgmcmc as sg
 from numpyro_sgmcmc.model import read_structure
 from numpyro_sgmcmc.preparation import Target
 from numpyro_sgmcmc.preparation.latents.moves import check_move
+from numpyro_sgmcmc.preparation.latents.window import LatentWindow
 from tests.latents import discrete
 from tests.latents.problem import Y, gaussian
 
@@ -195,3 +196,17 @@ def test_options(name):
 def test_tune():
     with pytest.raises(ValueError, match="Expected a model without latents of rows"):
         sg.tune(sg.SGLD(gaussian), jax.random.key(0), DATA, budget=1.0)
+
+
+def test_walkers_that_leave_where_the_density_is_finite(monkeypatch):
+    """Settings would be NaN, and so would be all draws."""
+    run = LatentWindow.run
+
+    def lost(*args):
+        shown = run(*args)
+        return shown._replace(seen=shown.seen._replace(last=shown.seen.last * jnp.nan))
+
+    monkeypatch.setattr(LatentWindow, "run", lost)
+    mcmc = MCMC(sg.SGHMCSplit(gaussian), num_warmup=10, num_samples=1, progress_bar=False)
+    with pytest.raises(ValueError, match=r"density is finite; got.*Pass `init_params`"):
+        mcmc.warmup(jax.random.key(0), DATA)

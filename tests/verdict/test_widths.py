@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.subspace import Group
-from numpyro_sgmcmc.verdict.widths import Dense, shrunk, with_widths
+from numpyro_sgmcmc.verdict.widths import Dense, _growth, shrunk, with_widths
 
 DRAWS, EFFECTS, GROWTH = 8_000, 80, 0.1
 GROUPS = (Group(1, 1), Group(EFFECTS, 1))
@@ -122,3 +122,14 @@ def test_noise_of_slopes_is_shrunk_and_a_common_slope_is_kept():
     # A share of 3 / 4 of the variance is common, and the correlation with it grows to that root.
     assert np.corrcoef(kept[:, 0], different[:, 0])[0, 1] > 0.84
     assert np.var(kept) < np.var(different + noise[0])
+
+
+def test_draws_that_do_not_move_have_no_slopes():
+    """Half of the draws of one chain may be the same one, up to rounding or exactly."""
+    rng = np.random.default_rng(0)
+    weights = np.full(100, 0.01)
+    for k in (np.ones((100, 2)), 1 + 1e-15 * rng.normal(size=(100, 2))):
+        for x in (np.ones((100, 3)), rng.normal(size=(100, 3))):
+            growth, slope = _growth(k, x, weights)
+            np.testing.assert_array_equal(growth, 0.0)
+            np.testing.assert_array_equal(slope, 0.0)

@@ -80,6 +80,9 @@ def chosen_by_windows(
 
     Every window measures the gradient noise and what the slowest coordinate needs. The memory of
     the walkers is used for those that follow.
+
+    Raises:
+        ValueError: if walkers leave the places where the density is finite.
     """
     limits = first_limits(target, options, given.curvature)
     chosen = chosen_from(options, given, given.noise, limits, 1.0, given.step_size)
@@ -98,10 +101,10 @@ def chosen_by_windows(
         if earlier is not None:
             seen = pooled(earlier[0], seen, centre - earlier[1])
         found = slowest(seen)
+        before, former = chosen, chosen.step_size
         if float(shown.seen.diverging) > 0:
-            caution /= 2
-        before = chosen
-        chosen = chosen_from(options, given, shown.noise, limits, caution, before.step_size)
+            caution, former = caution / 2, None
+        chosen = chosen_from(options, given, shown.noise, limits, caution, former)
         change = float(chosen.step_size) / float(before.step_size)
         is_same = change > 0.9
         # In the first window walkers still leave their starts, which looks like a short time.
@@ -110,6 +113,13 @@ def chosen_by_windows(
             break
         earlier = (seen, centre) if len(done) > 1 and 0.9 < change < 1 / 0.9 else None
         length *= 2
+    if not (np.isfinite(float(chosen.step_size)) and np.all(np.isfinite(shown.seen.last))):
+        raise ValueError(
+            "Expected walkers of a model with latents of rows that stay where the density is"
+            f" finite; got ones that left it in {len(done)} windows of transitions. Pass"
+            " `init_params` of the shared sites, or an `init_strategy`, near the posterior, or"
+            " `step_size` and `num_steps`; check the data for extreme values."
+        )
     settings = chosen, given.curvature, shown, found, 1 / change, len(done), seconds
     return _prepared(target, options, request, *settings)
 
@@ -143,7 +153,7 @@ def chosen_from(
         noise: the gradient noise.
         limits: for their dynamics.
         caution: factor of the step size.
-        former: the step size at which the noise was measured, or None.
+        former: the step size at which the noise was measured; None to take what is allowed.
     """
     curvature, dimension = given.curvature, noise.correction.dimension
     limits = limits_of(limits.dynamics, curvature, noise.largest, dimension, 1.0)
