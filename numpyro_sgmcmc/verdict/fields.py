@@ -85,7 +85,10 @@ def dense_fields(
     y, unit = y - weights @ y, gradients @ root
     fitted = slopes(y, unit, weights)
     rest = unit - weights @ unit - y @ fitted
-    bias = float(np.sum(weights @ rest**2) * np.sum(weights**2))
+    # Symmetric errors have half of the variance off the diagonal. d degrees of freedom are fitted.
+    share = float(np.sum(weights**2))
+    left = max(1 - len(scale) * share, share)
+    bias = share / 2 * float(np.sum(weights @ rest**2)) / left**2
     curvatures, axes = np.linalg.eigh((fitted + fitted.T) / 2)
     if not curvatures[0] > 0:
         return Fields(covariance, root, bias=np.inf)

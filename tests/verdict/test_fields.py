@@ -20,27 +20,32 @@ def test_draws_of_few_directions_give_finite_fields():
 
 
 def test_noise_of_gradients_does_not_bias_crossed_fields():
-    """Gradients x + e of a standard Gaussian, with d s^2 / n = 0.375 for e's variance s^2.
+    """Gradients x + e of a standard Gaussian: d s^2 / (2 (n - d)) = 0.036 for e's variance s^2.
 
     The slope of the derivative on the coordinate is the inverse of the variance that is asked for,
     which is 1. Its mean over coordinates and data sets is within 4 standard errors of it (6e-5 by
-    chance). With the regression's inverse it is 1 / (1 + d s^2 / n) or less.
+    chance). With the regression's inverse it is 1 / (1 + d s^2 / (2 (n - d))), with errors
+    of the size of that term's square, and `bias` is the term.
     """
     rng = np.random.default_rng(1)
-    count, dimension, spread = 600, 100, 1.5
+    count, dimension, spread = 600, 100, 0.6
     weights, nothing = np.full(count, 1 / count), np.zeros((dimension, 0))
-    asked, without = [], []
+    asked, without, found_bias = [], [], []
     for _ in range(20):
         draws = rng.normal(size=(count, dimension))
         gradients = draws + spread * rng.normal(size=draws.shape)
         draws -= draws.mean(0)
         fields = dense_fields(draws.T @ draws / count, draws, gradients, weights)
-        assert 0.2 < fields.bias < 0.6
+        found_bias.append(fields.bias)
         along = crossed(draws, gradients, nothing, weights), fields.along(gradients, nothing)
         for found, one in zip((asked, without), along, strict=True):
             found.append(np.mean((draws * one).mean(0) / (draws**2).mean(0)))
-    assert abs(np.mean(asked) - 1) < 4 * np.std(asked, ddof=1) / len(asked) ** 0.5
-    assert np.mean(without) < 1 / 1.375
+    asked, without = np.array(asked), np.array(without)
+    assert abs(asked.mean() - 1) < 4 * asked.std(ddof=1) / len(asked) ** 0.5
+    expected, error = np.mean(found_bias), without.std(ddof=1) / len(without) ** 0.5
+    assert abs(without.mean() - 1 / (1 + expected)) < 4 * error + expected**2
+    term = dimension * spread**2 / (2 * (count - dimension))
+    np.testing.assert_allclose(expected, term, rtol=0.02)  # Each has some 50,000 residuals.
 
 
 def test_exact_gradients_leave_no_bias():
