@@ -5,9 +5,17 @@ from itertools import pairwise
 import numpy as np
 import optax
 
-from numpyro_sgmcmc.preparation.thresholds import FAR_MEMORY
+from numpyro_sgmcmc.preparation.thresholds import (
+    FAR_MEMORY,
+    FAR_STEPS,
+    FIT_STEP_SIZE,
+    FIT_STEPS,
+    LATER_MEMORY,
+    NEARER_MEMORY,
+)
 
 LARGEST = 0.1 * float(np.finfo(np.float32).max) ** 0.5
+"""A gradient whose square is a hundredth of the largest number in single precision."""
 
 
 def adam_from_afar(
@@ -33,3 +41,9 @@ def adam_from_afar(
     adam = optax.inject_hyperparams(optax.adam)(learning_rate=decay, b2=memory)
     cut = optax.chain(optax.clip(LARGEST), adam)
     return optax.apply_if_finite(cut, max_consecutive_errors=steps)
+
+
+def adam_of_a_fit() -> optax.GradientTransformation:
+    """Return the optimizer of a fit of independent Gaussians, for `FIT_STEPS` steps."""
+    memories = {FAR_STEPS: NEARER_MEMORY, FIT_STEPS // 2: LATER_MEMORY}
+    return adam_from_afar(FIT_STEP_SIZE, FIT_STEPS, memories)

@@ -111,7 +111,7 @@ def locate(
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
         if is_minimum(mode):
-            # Rounding alone may make U differ from a Gaussian's.
+            # Between neighbouring numbers, rounding alone makes U differ from a Gaussian's.
             scale = np.linalg.norm(laplace(mode).spread.factor, axis=1)
             check_resolution(target.structure, mode.position, scale)
     effects = effects_of(target, jax.random.key(3), start) if may_recentre else ()

@@ -8,18 +8,14 @@ import optax
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Diagonal
-from numpyro_sgmcmc.preparation.adam import adam_from_afar
+from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
-    FAR_STEPS,
     FIT_DRAWS,
-    FIT_STEP_SIZE,
     FIT_STEPS,
-    LATER_MEMORY,
     MANY_NUMBERS,
-    NEARER_MEMORY,
     SMALLEST_SCALE,
 )
 
@@ -77,8 +73,7 @@ def mean_field(
 def _fit(
     view: View, key: jax.Array, start: jax.Array, logits: dict[str, jax.Array] | None
 ) -> tuple[jax.Array, jax.Array, Any]:
-    memories = {FAR_STEPS: NEARER_MEMORY, FIT_STEPS // 2: LATER_MEMORY}
-    optimizer = adam_from_afar(FIT_STEP_SIZE, FIT_STEPS, memories)
+    optimizer = adam_of_a_fit()
     draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
 
     def loss(params: _Params, key: jax.Array) -> jax.Array:

@@ -7,7 +7,7 @@ import optax
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import PlainAtLatents
 from numpyro_sgmcmc.preconditioner import Diagonal
-from numpyro_sgmcmc.preparation.adam import adam_from_afar
+from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.settle import WALKERS
 from numpyro_sgmcmc.preparation.latents.starts import Starts, starts_of
@@ -15,17 +15,10 @@ from numpyro_sgmcmc.preparation.latents.walkers import redrawn_walkers, started
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import (
-    FAR_STEPS,
-    FIT_STEP_SIZE,
-    FIT_STEPS,
-    LATER_MEMORY,
-    NEARER_MEMORY,
-    SMALLEST_SCALE,
-)
+from numpyro_sgmcmc.preparation.thresholds import FIT_STEPS, SMALLEST_SCALE
 
 ROUNDS = 12
-"""Rounds of the fit, before each of which the latents of all rows are found anew."""
+"""Rounds of the fit, after each of which the latents of all rows are drawn anew."""
 
 
 def fitted(
@@ -36,7 +29,7 @@ def fitted(
     Independent Gaussians m + s x are fitted to the marginal posterior of z. They minimise
     E U(m + s x, a) - sum log s, whose gradient in z is that of the marginal potential on average
     over x and latents a from p(a | z, y). A chain of latents stands for these: rows of a minibatch
-    move when they are visited, at the z of that step, and all rows are drawn anew at z = m before
+    move when they are visited, at the z of that step, and all rows are drawn anew at z = m after
     each of some rounds. Walkers start at draws of the fit, so that symmetries of the model, such as
     labels of topics, are broken in the same way for all.
 
@@ -61,19 +54,14 @@ def fitted(
     return Diagonal(scale), starts_of(walkers, 0)
 
 
-def _optimizer() -> optax.GradientTransformation:
-    memories = {FAR_STEPS: NEARER_MEMORY, FIT_STEPS // 2: LATER_MEMORY}
-    return adam_from_afar(FIT_STEP_SIZE, FIT_STEPS, memories)
-
-
 def _begun(view: View, start: jax.Array) -> tuple:
     params = start, jnp.full_like(start, jnp.log(SMALLEST_SCALE))
-    return params, _optimizer().init(params)
+    return params, adam_of_a_fit().init(params)
 
 
 def _round(view: View, key: jax.Array, fit: tuple, walker: Walkers) -> tuple[tuple, Walkers]:
     """Return the fit after a round, and a walker at its centre, with leading axis 1."""
-    optimizer, gradient = _optimizer(), PlainAtLatents()
+    optimizer, gradient = adam_of_a_fit(), PlainAtLatents()
 
     def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         params, state, latents = carry

@@ -41,7 +41,7 @@ def relaxed(
     linear: AbstractLinearMap,
     starts: Starts,
 ) -> tuple[Given, Walkers]:
-    """Return what is known of curvature and noise at walkers that have relaxed, and these.
+    """Return walkers that have relaxed, with the curvature and the gradient noise there.
 
     At draws of independent Gaussians a parameter with a flat and a steep side, as the logarithm of
     a small weight, is often on the steep one, where its curvature is a hundred times as large as
@@ -52,25 +52,26 @@ def relaxed(
     Raises:
         ValueError: if walkers diverge at each of the step sizes.
     """
-    key_signs, key = random.keys_of(key, 2)
+    key_first, key = random.keys_of(key, 2)
     begun = partial(target.run, walkers_of, starts, optimise=False)
     (plate,) = target.structure.plates.values()
     length = max(SHORTEST, -(-plate.size // plate.subsample_size))
 
-    def given_at(walkers: Walkers) -> Given:
-        curvature = target.run(typical_at_latents, linear, walkers, key_signs, optimise=False)
+    def given_at(key: jax.Array, walkers: Walkers) -> Given:
+        curvature = target.run(typical_at_latents, linear, walkers, key, optimise=False)
         nothing = silence(jnp.zeros_like(curvature.largest), target.structure.dimension)
         return Given(LatentTable(), linear, curvature, nothing)
 
     walkers = begun()
-    given = given_at(walkers)
+    given = given_at(key_first, walkers)
     limits = first_limits(target, options, given.curvature)
     chosen = chosen_from(options, given, given.noise, limits, 1.0, None)
     largest = FIRST * plate.subsample_size / plate.size
     step_size = jnp.minimum(chosen.step_size, largest)
     window = LatentWindow(limits.dynamics, options.temperature, options.increments)
     done = 0
-    for key_window in random.keys_of(key, TRIES):
+    for key_try in random.keys_of(key, TRIES):
+        key_window, key_signs = random.keys_of(key_try, 2)
         tuned = chosen.tuned._replace(step_size=step_size)
         shown = window.run(target, key_window, tuned, walkers, length)
         walkers, bad = shown.walkers, float(shown.seen.diverging)
@@ -78,14 +79,14 @@ def relaxed(
             step_size, walkers, done = step_size / 4, begun(), 0
             continue
         done += 1
-        given = given_at(walkers)._replace(noise=shown.noise, step_size=step_size)
+        given = given_at(key_signs, walkers)._replace(noise=shown.noise, step_size=step_size)
         if done == ROUNDS:
             return given, walkers
         chosen = chosen_from(options, given, given.noise, limits, 1.0, step_size)
         step_size = chosen.step_size
     raise ValueError(
-        f"Expected walkers of a model with latents of rows that stay near the posterior; got ones"
-        f" that diverge, the last of them with a step size of {float(step_size):.2g} in scales of a"
-        " fit. Pass `init_params` of the shared sites near the posterior, larger minibatches, or"
+        "Expected walkers of a model with latents of rows that stay near the posterior; got ones"
+        f" that diverge in some of {TRIES} windows, with step sizes down to {float(step_size):.2g}."
+        " Pass `init_params` of the shared sites near the posterior, larger minibatches, or"
         " `step_size` and `num_steps`."
     )
