@@ -9,10 +9,14 @@ from numpyro_sgmcmc.cpu.gate import is_on
 
 FEW_NUMBERS = 300
 """Up to this dimension, the additional running time of a lightly compiled program is negligible."""
-LIGHT = {"xla_cpu_use_fusion_emitters": False}
+LIGHT = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 """XLA's older code generation for fused operations: faster to compile, up to a fifth slower to run.
 
 The newer one sets up a separate compiler for each fused operation. JAX 0.12 has only the newer one.
+
+Code in one part instead of up to 32, which are compiled in parallel. Each part takes memory maps of
+its own, of which Linux allows a process 65,530. With parts a session ended in an error of the
+compiler after some 25 models, and small programs are not compiled faster.
 """
 UNOPTIMISED = {"xla_backend_optimization_level": 0}
 """No optimisation, for programs that run for less time than their optimisation takes.
@@ -35,11 +39,15 @@ def compiler_options(dimension: int, optimise: bool) -> dict[str, Any] | None:
 
 @cache
 def _light() -> dict[str, Any]:
-    """Return `LIGHT` if this version of XLA has the option, else no option."""
+    """Return those options of `LIGHT` that this version of XLA has."""
+    return {name: value for name, value in LIGHT.items() if _is_known({name: value})}
+
+
+def _is_known(option: dict[str, Any]) -> bool:
     try:
-        jax.jit(lambda x: x, compiler_options=LIGHT).lower(0.0).compile()
+        jax.jit(lambda x: x, compiler_options=option).lower(0.0).compile()
     except jax.errors.JaxRuntimeError as error:
         if "No such compile option" not in str(error):
             raise
-        return {}
-    return LIGHT
+        return False
+    return True

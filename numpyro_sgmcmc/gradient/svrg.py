@@ -29,6 +29,9 @@ class SVRG(AbstractGradient):
     Vectorised chains are renewed together. Renewals take place between MCMC iterations: with
     `num_steps` > 1 the period is rounded down to a whole number of iterations, at least one.
 
+    A warm-up that chooses the step size takes z as independent of a. The step size is then safe for
+    every period, and smaller than it could be with short ones.
+
     Args:
         period: number of transitions between two renewals. None is one epoch: N / B, rounded up.
 

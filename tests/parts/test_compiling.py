@@ -34,13 +34,15 @@ def test_small_models_are_compiled_lightly_and_large_ones_fully(light):
     assert compiler_options(FEW_NUMBERS + 1, optimise=False) is None
 
 
-def test_the_older_way_is_taken_where_this_xla_has_it():
-    assert compiler_options(1, optimise=True) == (LIGHT if knows(LIGHT) else {})
+def test_every_option_is_taken_that_this_xla_has():
+    known = {name: value for name, value in LIGHT.items() if knows({name: value})}
+    assert compiler_options(1, optimise=True) == known
+    assert known["xla_cpu_parallel_codegen_split_count"] == 1
 
 
 def test_an_option_that_xla_does_not_know_is_left_out(light):
-    light({"xla_cpu_no_such_option": False})
-    assert compiler_options(1, optimise=False) == UNOPTIMISED
+    light({"xla_cpu_no_such_option": False} | KNOWN)
+    assert compiler_options(1, optimise=False) == KNOWN | UNOPTIMISED
     jax.jit(lambda x: x + 1, compiler_options=compiler_options(1, optimise=True))(1.0)
 
 
