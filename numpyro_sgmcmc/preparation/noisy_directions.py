@@ -75,7 +75,8 @@ def with_noisy_directions(
         return vectors[jax.lax.top_k(jnp.abs(values), count)[1]]
 
     inputs = anchor, linear, points[::2], noise, key
-    found = target.run(find, *inputs, name=("noisy directions", identity_of(gradient)))
+    name = "noisy directions", identity_of(gradient)
+    found = target.run(find, *inputs, name=name, optimise=False)
     subspace = linear.subspace.extended(found)
     size = linear.subspace.size
     factor = jnp.eye(subspace.size, dtype=found.dtype).at[:size, :size].set(linear.factor)
@@ -101,7 +102,8 @@ def largest_excess(
         return lanczos(product, start, POWER_STEPS)[0][-1]
 
     inputs = anchor, linear, points[1::2], noise, key
-    found = target.run(measure, *inputs, name=("largest excess", identity_of(gradient)))
+    name = "largest excess", identity_of(gradient)
+    found = target.run(measure, *inputs, name=name, optimise=False)
     return jnp.maximum(found, 0.0)
 
 
@@ -130,7 +132,8 @@ def largest_deficit(
         return -jnp.min(jax.lax.map(lambda u: u @ product(u), quiet))
 
     inputs = anchor, linear, points, noise, key
-    found = target.run(measure, *inputs, name=("largest deficit", identity_of(gradient)))
+    name = "largest deficit", identity_of(gradient)
+    found = target.run(measure, *inputs, name=name, optimise=False)
     return jnp.maximum(found, 0.0)
 
 

@@ -131,7 +131,8 @@ def noise_spectrum(
         return curvatures.ravel(), noise.ravel() / weight, parameters
 
     inputs = linear, anchor, points, key
-    found = target.run(measure, *inputs, name=("noise spectrum", identity_of(gradient)))
+    name = "noise spectrum", identity_of(gradient)
+    found = target.run(measure, *inputs, name=name, optimise=False)
     curvatures, noise, parameters = (np.asarray(x, np.float64) for x in found)
     return Spectrum(curvatures, noise, float(parameters))
 
@@ -142,8 +143,9 @@ def predicting_instead(
     """Return settings for predictions where those for every parameter take too long, else None.
 
     Settings for every parameter that take m transitions of a draw are given up for a gain of at
-    least `LEAST_GAIN` where m is `max_num_steps` or more, and `LEAST_GAIN * max_num_steps / m`
-    below. So parameters keep their guarantee where it is cheap.
+    least `LEAST_GAIN` where m is `max_num_steps` or more, and
+    `LEAST_GAIN * (max_num_steps / m)^2` below. So parameters keep their guarantee where it is
+    cheap.
 
     Args:
         target: the model bound to its data.
@@ -154,7 +156,7 @@ def predicting_instead(
         given: further arguments of `predicting`.
     """
     wanted = float(wanted_steps(Need(2 * chosen.relaxation_steps)))
-    most = cost / LEAST_GAIN * min(1.0, wanted / options.max_num_steps)
+    most = cost / LEAST_GAIN * min(1.0, wanted / options.max_num_steps) ** 2
     *_, limits, caution, slowest = given
     # A bound of their cost, without noise, which saves the measurement in most cases.
     fewest = float(limits.dynamics.relaxation_steps(slowest, caution * limits.smooth))

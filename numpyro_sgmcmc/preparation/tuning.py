@@ -120,7 +120,7 @@ def choose_numbers(
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
     for_predictions = None
-    if is_elusive:
+    if is_elusive or _is_known_on_average(*held_back, preconditioner, limits):
         linear, smooth = unextended
         given = gradients, linear, anchor, points, smooth, caution, softest
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
@@ -192,6 +192,18 @@ def _knows_rows(
     """Return whether directions of a map may be added that products over rows show."""
     can_slow = _can_slow(options, linear, limits.share)
     return can_slow and isinstance(linear, Coupled) and has_row_noise(target, gradient)
+
+
+def _is_known_on_average(
+    options: Options,
+    target: Target,
+    gradient: AbstractGradient,
+    linear: AbstractLinearMap,
+    limits: Limits,
+) -> bool:
+    """Return whether noise is measured in all directions, which may differ over the posterior."""
+    can_slow = _can_slow(options, linear, limits.share)
+    return can_slow and isinstance(linear, Dense) and has_row_noise(target, gradient)
 
 
 def _is_held_back(

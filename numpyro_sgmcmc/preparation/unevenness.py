@@ -39,6 +39,7 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     COVARIATION_ROWS,
+    DENSE_DIMENSION,
     EVEN_SHARE,
     NOISE_BATCH,
     NOISY_DIRECTIONS,
@@ -79,7 +80,9 @@ def correctable_share(
         return _by_point(view, gradient, *inputs)
 
     inputs = anchor, preconditioner, points, directions, correction, loudest, key
-    found = target.run(measure, *inputs, name=("unevenness", identity_of(gradient)), optimise=False)
+    name, is_large = ("unevenness", identity_of(gradient)), points.shape[1] > DENSE_DIMENSION
+    # In many dimensions it runs after each window for longer than its optimisation takes.
+    found = target.run(measure, *inputs, name=name, optimise=is_large)
     return _share(*found, loudest)
 
 

@@ -4,7 +4,13 @@ import jax
 import pytest
 
 from numpyro_sgmcmc.cpu import compiling, gate
-from numpyro_sgmcmc.cpu.compiling import FEW_NUMBERS, LIGHT, UNOPTIMISED, compiler_options
+from numpyro_sgmcmc.cpu.compiling import (
+    FEW_NUMBERS,
+    LIGHT,
+    MANY_NUMBERS,
+    UNOPTIMISED,
+    compiler_options,
+)
 
 KNOWN = {"xla_llvm_disable_expensive_passes": True}
 """An option that every XLA knows; whether it knows `LIGHT`'s depends on its version."""
@@ -31,7 +37,9 @@ def test_small_models_are_compiled_lightly_and_large_ones_fully(light):
     light(KNOWN)
     assert compiler_options(FEW_NUMBERS, optimise=True) == KNOWN
     assert compiler_options(FEW_NUMBERS, optimise=False) == KNOWN | UNOPTIMISED
-    assert compiler_options(FEW_NUMBERS + 1, optimise=False) is None
+    assert compiler_options(FEW_NUMBERS + 1, optimise=True) is None
+    assert compiler_options(MANY_NUMBERS, optimise=False) == KNOWN | UNOPTIMISED
+    assert compiler_options(MANY_NUMBERS + 1, optimise=False) is None
 
 
 def test_every_option_is_taken_that_this_xla_has():

@@ -189,7 +189,7 @@ def chosen(asked, temperature, other=None):
     return predicting(*inputs, *given)
 
 
-@pytest.mark.parametrize(("wanted", "gain"), [(5_000, 2), (1_024, 2), (512, 4), (64, 32)])
+@pytest.mark.parametrize(("wanted", "gain"), [(5_000, 2), (1_024, 2), (512, 8), (64, 512)])
 def test_parameters_are_given_up_for_a_gain_that_grows_as_they_get_cheaper(wanted, gain):
     """`wanted` are the transitions of a draw that suits every parameter, of at most 1,024."""
     *inputs, given = asked_for(None, 1.0)
