@@ -10,8 +10,9 @@ from numpyro_sgmcmc.cpu.gate import is_on
 FEW_NUMBERS = 300
 """Up to this dimension, the additional running time of a lightly compiled program is negligible."""
 MANY_NUMBERS = 2**15
-"""The same for programs that need no optimisation. With a factorisation of 17,498 parameters they
-took 0.01 to 0.7 s, and 0.03 to 2 s without it, but 1 to 4 s less to compile."""
+"""Up to this dimension, the same holds for programs that are not optimised at all. For a
+factorisation of 17,498 parameters they run for 0.03 to 2 s, in place of 0.01 to 0.7 s, and their
+compilation takes 1 to 4 s less."""
 LIGHT = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 """XLA's older code generation for fused operations: faster to compile, up to a fifth slower to run.
 
@@ -19,7 +20,7 @@ The newer one sets up a separate compiler for each fused operation. JAX 0.12 has
 
 Code in one part instead of up to 32, which are compiled in parallel. Each part takes memory maps of
 its own, of which Linux allows a process 65,530. With parts a session ended in an error of the
-compiler after some 25 models, and small programs are not compiled faster.
+compiler after 22 models, and small programs were not compiled faster.
 """
 UNOPTIMISED = {"xla_backend_optimization_level": 0}
 """No optimisation, for programs that run for less time than their optimisation takes.

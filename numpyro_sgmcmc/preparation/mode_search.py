@@ -40,7 +40,8 @@ def find_mode(target: Target, key: jax.Array, start: jax.Array) -> Mode:
     single precision its line search cannot resolve U below about 1e-7 |U|, which may be several
     standard deviations. Newton's method needs gradients only.)
     """
-    return refined(target, target.run(adam, key[None], start[None], optimise=False)[0])
+    is_long = not is_dense(start)
+    return refined(target, target.run(adam, key[None], start[None], optimise=is_long)[0])
 
 
 def refined(target: Target, position: jax.Array) -> Mode:

@@ -72,9 +72,8 @@ def time_of_rows(target: Target, key: jax.Array, seen: Seen) -> RowTime | None:
     def measure(view: View, points: jax.Array, key: jax.Array) -> jax.Array:
         return row_energies(view, points, key, LOOKED_AT)
 
-    found = np.asarray(
-        target.run(measure, points, key, name="row energies", optimise=False), np.float64
-    )
+    energies = target.run(measure, points, key, name="row energies", optimise=False)
+    found = np.asarray(energies, np.float64)
     away = (found - found.mean(0)).reshape(count, walkers, -1)
     total = np.mean(away**2, axis=(0, 1))
     if not np.all(np.isfinite(total)) or not np.any(total > 0):

@@ -79,7 +79,7 @@ LEAST_GAIN = 2.0
 and independent minibatches are better understood. Added directions of noise must reduce the noise
 of unknown direction by as much: each transition multiplies with them. Settings for predictions must
 shorten it by as much where settings for every parameter take `max_num_steps` transitions or more
-for a draw, and by more where they take fewer, with the square of their ratio."""
+for a draw. Where they take a k-th part of that, they must shorten it by k^2 times as much."""
 
 CURVATURES = 17
 """Curvatures at which the recursion is computed."""

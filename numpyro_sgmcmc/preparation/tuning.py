@@ -119,8 +119,11 @@ def choose_numbers(
         epochs = in_epochs(*inputs)
         if epochs is not None:
             kind, (scheme, chosen) = None, epochs
+    if isinstance(preconditioner, Dense):
+        # Noise is known in all directions, but on average over the posterior.
+        is_elusive = _knows_rows(*held_back, preconditioner, limits)
     for_predictions = None
-    if is_elusive or _is_known_on_average(*held_back, preconditioner, limits):
+    if is_elusive:
         linear, smooth = unextended
         given = gradients, linear, anchor, points, smooth, caution, softest
         cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
@@ -189,21 +192,8 @@ def _knows_rows(
     linear: AbstractLinearMap,
     limits: Limits,
 ) -> bool:
-    """Return whether directions of a map may be added that products over rows show."""
-    can_slow = _can_slow(options, linear, limits.share)
-    return can_slow and isinstance(linear, Coupled) and has_row_noise(target, gradient)
-
-
-def _is_known_on_average(
-    options: Options,
-    target: Target,
-    gradient: AbstractGradient,
-    linear: AbstractLinearMap,
-    limits: Limits,
-) -> bool:
-    """Return whether noise is measured in all directions, which may differ over the posterior."""
-    can_slow = _can_slow(options, linear, limits.share)
-    return can_slow and isinstance(linear, Dense) and has_row_noise(target, gradient)
+    """Return whether the noise is that of rows, and its directions may be slowed down."""
+    return _can_slow(options, linear, limits.share) and has_row_noise(target, gradient)
 
 
 def _is_held_back(
@@ -215,6 +205,8 @@ def _is_held_back(
     noise: Noise,
 ) -> bool:
     """Return whether noise of unknown direction alone makes the step size small."""
+    if not isinstance(linear, Coupled):
+        return False
     if not _knows_rows(options, target, gradient, linear, limits):
         return False
     unit = float(limits.unit_heat) / float(noise.largest)
@@ -232,8 +224,9 @@ def _may_exceed(
     noise: Noise,
 ) -> bool:
     """Return whether a correction may take out more noise than there is, beyond the tolerance."""
-    is_corrected = options.noise_correction is not False
-    if not is_corrected or not _knows_rows(options, target, gradient, linear, limits):
+    if options.noise_correction is False or not isinstance(linear, Coupled):
+        return False
+    if not _knows_rows(options, target, gradient, linear, limits):
         return False
     typical = float(limits.share) * float(noise.typical) / float(noise.largest)
     return typical > TOLERANCE / 2

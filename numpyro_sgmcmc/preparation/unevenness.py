@@ -80,8 +80,9 @@ def correctable_share(
         return _by_point(view, gradient, *inputs)
 
     inputs = anchor, preconditioner, points, directions, correction, loudest, key
-    name, is_large = ("unevenness", identity_of(gradient)), points.shape[1] > DENSE_DIMENSION
-    # In many dimensions it runs after each window for longer than its optimisation takes.
+    name = "unevenness", identity_of(gradient)
+    # In many dimensions its runs, one after each window, take longer than its optimisation.
+    is_large = points.shape[1] > DENSE_DIMENSION
     found = target.run(measure, *inputs, name=name, optimise=is_large)
     return _share(*found, loudest)
 

@@ -25,8 +25,9 @@ def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> st
         return f"{outcome.value}{target}: {_calibrated(evidence)}"
     first, *others = (WORDS[cause](evidence) for cause in causes)
     also = "".join(f" Also, {words}" for words in others[:1])
-    if causes[0] in (Cause.UNMIXED, Cause.SHORT):
-        also += _predictions(evidence)
+    is_unmixed = causes[0] in (Cause.UNMIXED, Cause.SHORT)
+    if is_unmixed or evidence.suits_predictions:
+        also += _predictions(evidence, is_unmixed)
     more = more_draws(evidence, outcome, causes)
     if more is not None:
         took = ""
@@ -64,7 +65,8 @@ def _ages(evidence: Evidence) -> str:
     return f" Gradients are {evidence.ages.mean:.1f} transitions old on average ({remedy})."
 
 
-def _predictions(evidence: Evidence) -> str:
+def _predictions(evidence: Evidence, is_unmixed: bool) -> str:
+    """Return how predictions mix, where parameters do not mix or are wrong for another reason."""
     found = evidence.predictions
     if found is None:
         return ""
@@ -72,9 +74,11 @@ def _predictions(evidence: Evidence) -> str:
         f"smallest effective sample size {found.ess[1]:,.0f} ({found.ess[0]}), largest R-hat"
         f" {found.r_hat[1]:.3f}"
     )
-    if found.mix:
+    if not found.mix:
+        return f" Predictions do not mix{' either' if is_unmixed else ''}: {numbers}."
+    if is_unmixed:
         return f" Predictions do mix, {numbers}: use them, and no single parameter."
-    return f" Predictions do not mix either: {numbers}."
+    return f" Predictions do mix, {numbers}; `predictions` of the diagnosis has their errors."
 
 
 def _non_centred(evidence: Evidence) -> str:

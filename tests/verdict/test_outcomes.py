@@ -303,6 +303,19 @@ def test_settings_for_predictions_are_named():
     assert "max_num_steps" not in advised(predictions=known)
 
 
+@pytest.mark.parametrize(
+    ("ess", "said"),
+    [(900.0, "Predictions do mix, smallest effective"), (90.0, "Predictions do not mix: smallest")],
+)
+def test_settings_for_predictions_tell_of_them_whatever_is_wrong(ess, said):
+    """What is wrong with parameters may be wrong with predictions, which are not recommended."""
+    known = Predictions(pd.DataFrame(), ("f", ess), ("f", 1.001))
+    outcome = Outcome.NOT_CALIBRATED, [Cause.NOISE]
+    sentence = sentence_of(*outcome, evidence(suits_predictions=True, predictions=known))
+    assert said in sentence and "use them" not in sentence
+    assert "Predictions" not in sentence_of(*outcome, evidence(predictions=known))
+
+
 def test_predictions_that_do_not_mix_yet_ask_for_draws_of_their_own():
     """Also where parameters sit in different modes, which more draws do not mend."""
     apart = Apart("z", 3.0)
