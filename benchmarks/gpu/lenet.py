@@ -18,7 +18,9 @@ from benchmarks.papers.p001_claim_lenet import CHECK_CHAINS, CHECK_STEPS
 from benchmarks.papers.p001_lenet_check import compared
 from benchmarks.papers.p001_lenet_methods import (
     CANDIDATES,
+    COLD,
     ENSEMBLE,
+    GUIDE,
     METHODS,
     POINT,
     Plan,
@@ -39,7 +41,22 @@ SHOWN = (
     *("error", "exact", "check_error", "chosen", "steps", "networks"),
 )
 """Rows of the table, and their entries, that are kept."""
-SETTINGS = CANDIDATES | {ENSEMBLE: [Setting(rate) for rate in (0.01, 0.03)]}
+SMALLER = {
+    "SGHMC-S": (0.0003, 0.001),
+    "SGHMC": (0.0003, 0.001),
+    "SGLD": (0.003, 0.01),
+    "cyclical": (0.001, 0.003),
+    POINT: (0.001, 0.003),
+    GUIDE: (0.0001, 0.0003),
+}
+"""Rates below the candidates of the shorter training on a CPU, which ended at their smallest."""
+SETTINGS = {
+    method: [*(Setting(rate) for rate in SMALLER.get(method, ())), *settings]
+    for method, settings in CANDIDATES.items()
+} | {
+    COLD: [*(Setting(rate, 0.1) for rate in (0.001, 0.003)), *CANDIDATES[COLD]],
+    ENSEMBLE: [Setting(rate) for rate in (0.003, 0.01, 0.03)],
+}
 
 
 class Done(NamedTuple):

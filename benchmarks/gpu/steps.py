@@ -14,7 +14,7 @@ from benchmarks.speed.timing import seconds_a_step
 from numpyro_sgmcmc import SGLD, SGHMCSplit
 
 STEP_SIZE, LEAP, FRICTION = 0.1 / ROWS, 1e-4, 1_000.0
-SHORT, MORE, INNER = 100, 2_000, 20
+SHORT, MORE, INNER = 1_000, 20_000, 20
 
 
 def measured(rounds: int) -> list[dict[str, Any]]:

@@ -105,7 +105,7 @@ def warm_up(
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
-        start = approximation, positions, length
+        start = approximation, np.std(points, axis=0), positions, length
         seen, seconds = window.run(target, key_window, tuned, anchor, *start)
         if is_lost(seen):
             lost, caution, before = lost + 1, caution / 2, adaptation
@@ -188,7 +188,7 @@ def compile_ahead(
         length = shape(dtype=jnp.int32)
         start = shape(WALKERS, *position.shape)
         spread: Any = approximation.spread
-        window.ahead(target, key, tuned, anchor, position, spread, start, length)
+        window.ahead(target, key, tuned, anchor, position, spread, position, start, length)
         target.ahead(value_and_grad, position)
     if options.num_steps is None:
         tuned = tuned._replace(pace=Pace(*[shape(dtype=jnp.int32)] * 3))

@@ -18,6 +18,7 @@ from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     BURN_IN,
     DENSE_COVARIANCE,
+    FAR,
     FEW_COORDINATES,
     FEWEST_SEGMENTS,
     FEWEST_SNAPSHOTS,
@@ -47,8 +48,8 @@ class Seen(NamedTuple):
         length: number of transitions after the burn-in, of which moments see every one, or in many
             dimensions every `RECORDED`-th.
         segments: means over segments of equal length of each walker's deviation from the centre of
-            the approximation, in the coordinates z, (segments, walkers, d).
-        variances: variance of z over the segments and walkers, (d,).
+            the approximation, in standard deviations and `bounded`, (segments, walkers, d).
+        variances: variance of these deviations over the segments and walkers, (d,).
         segment_length: number of transitions in a segment, (); 0 if the window is too short.
     """
 
@@ -86,17 +87,19 @@ class Window:
         tuned: Tuned,
         anchor: Anchor,
         approximation: Approximation,
+        widths: jax.Array,
         start: jax.Array,
         length: int,
     ) -> tuple[Seen, float]:
         """Return statistics of walkers from `start`, (walkers, d), over `length` transitions.
 
+        `widths`, (d,), are known standard deviations, the unit of `Seen.segments`.
         A walker that diverges is moved back to the centre, with its initial momentum. The seconds
         that a transition of all walkers took are returned as well; compilation is not among them.
         """
         whiten = approximation.spread.inverse()
         steps = jnp.asarray(length, jnp.int32)
-        inputs = (key, tuned, anchor, approximation.centre, whiten, start, steps)
+        inputs = (key, tuned, anchor, approximation.centre, whiten, widths, start, steps)
         target.ready(self._run, *inputs, name=self._name)
         began = perf_counter()
         seen = jax.block_until_ready(target.run(self._run, *inputs, name=self._name))
@@ -119,6 +122,7 @@ class Window:
         anchor: Anchor,
         centre: jax.Array,
         whiten: AbstractLinearMap,
+        widths: jax.Array,
         start: jax.Array,
         length: jax.Array,
     ) -> Seen:
@@ -188,7 +192,7 @@ class Window:
             second = jax.tree.map(lambda total, one: total + counts * one, second, square)
             segment = (count - burnt) // jnp.maximum(each, 1)
             within = ((count >= burnt) & (segment < several)).astype(y.dtype)
-            away = within * (position - centre)
+            away = within * bounded((position - centre) / widths)
             segments = segments.at[jnp.clip(segment, 0, several - 1)].add(away)
             squares = squares + jnp.sum(away**2, axis=0)
             return moving, means, second, snapshots, segments, squares
@@ -227,6 +231,15 @@ class Window:
             mean_square - jnp.mean(segments, axis=(0, 1)) ** 2,
             each * every,
         )
+
+
+def bounded(y: jax.Array) -> jax.Array:
+    """Return y / sqrt(1 + y^2 / `FAR`^2), which is nearly y up to `FAR` and never exceeds it.
+
+    A walker that is far out in an exponential tail, as the logarithm of a scale near 0, returns
+    late. One such walker in a window multiplied autocorrelation times by up to 5.
+    """
+    return y * jax.lax.rsqrt(1 + (y / FAR) ** 2)
 
 
 def _second_moments(whiten: AbstractLinearMap, y: jax.Array) -> Any:
