@@ -101,7 +101,9 @@ def warm_up(
     need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
     done: list[int] = []
     seconds, lost = None, 0
-    while length := _next_length(options, num_warmup if has_windows else 0, done, need):
+    while length := _next_length(
+        options, num_warmup if has_windows else 0, done, _need_of_windows(adaptation, linear, need)
+    ):
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
@@ -228,6 +230,17 @@ def _next_length(options: Options, num_warmup: int, done: Sequence[int], need: N
         lengths = window_lengths(options.num_steps * num_warmup)
         return lengths[len(done)] if len(done) < len(lengths) else None
     return next_length(done, num_warmup * int(chosen_steps(options, need))) if num_warmup else None
+
+
+def _need_of_windows(adaptation: Adaptation, linear: AbstractLinearMap, need: Need) -> Need:
+    """Return the need that lengths of windows follow from.
+
+    A dense map may be far from the posterior at first, and settings for predictions needed for no
+    other reason. So it is learned for as long as settings for every parameter would take.
+    """
+    if not (adaptation.is_for_predictions and isinstance(linear, Dense)):
+        return need
+    return need._replace(time=jnp.asarray(jnp.inf))
 
 
 def _time_of(adaptation: Adaptation) -> float:
