@@ -14,6 +14,8 @@ from numpyro_sgmcmc.verdict.thresholds import (
     MORE_GRADIENT_NUMBERS,
     MORE_GRADIENT_POINTS,
     MOST_HESSIANS,
+    SECOND_LOOK,
+    SECOND_SHARE,
     SHARE_OF_ADVICE,
     SHARE_OF_RUN,
 )
@@ -33,11 +35,13 @@ def most_rows(run: FinishedRun, draws: float) -> int:
 def rows_worth_granting(run: FinishedRun, more_draws: int) -> int:
     """Return how many gradients of single rows to compute before so many more draws are asked for.
 
-    It is 0 where gradients are exact already, or would hardly be better known.
+    It is 0 where gradients are exact already, or would hardly be better known. It is at most a share
+    of what the run took, or a multiple of the usual minimum, so that a verdict stays short.
     """
     draws = run.weights.size
     worth = int(SHARE_OF_ADVICE * more_draws * run.rows_of_draw)
-    granted = min(worth, draws * run.rows)
+    short = max(SECOND_LOOK * GRADIENT_ROWS, int(SECOND_SHARE * draws * run.rows_of_draw))
+    granted = min(worth, short, draws * run.rows)
     return granted if granted >= 2 * most_rows(run, draws) else 0
 
 
