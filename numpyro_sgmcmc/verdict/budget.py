@@ -35,12 +35,13 @@ def most_rows(run: FinishedRun, draws: float) -> int:
 def rows_worth_granting(run: FinishedRun, more_draws: int) -> int:
     """Return how many gradients of single rows to compute before so many more draws are asked for.
 
-    It is 0 where gradients are exact already, or would hardly be better known. It is at most a share
-    of what the run took, or a multiple of the usual minimum, so that a verdict stays short.
+    It is 0 where gradients are exact already, or would hardly be better known. So that a verdict
+    stays short, it is at most a share of what the run took, or a multiple of the usual minimum.
     """
     draws = run.weights.size
     worth = int(SHARE_OF_ADVICE * more_draws * run.rows_of_draw)
-    short = max(SECOND_LOOK * GRADIENT_ROWS, int(SECOND_SHARE * draws * run.rows_of_draw))
+    taken = draws * run.rows_of_draw
+    short = int(max(SECOND_LOOK * GRADIENT_ROWS, SECOND_SHARE * taken))
     granted = min(worth, short, draws * run.rows)
     return granted if granted >= 2 * most_rows(run, draws) else 0
 

@@ -87,11 +87,11 @@ SHARE_OF_ADVICE = 0.25
 """Of the gradients of single rows that more draws would take: what a verdict may cost before it
 asks for these draws. A second look with more rows is worth it where it at least doubles them."""
 
-SECOND_LOOK = 4
+SECOND_LOOK = 2.5
 """Multiple of `GRADIENT_ROWS` that a second look may cost."""
 
-SECOND_SHARE = 0.5
-"""Of the gradients of single rows that the run took: what a second look may cost where that is more."""
+SECOND_SHARE = 1 / 3
+"""Of the gradients of single rows that a longer run took: what a second look may cost."""
 
 ENOUGH_ROWS = 5_000
 """Rows of a gradient, where there are more, that leave it so little noise that more draws with that
