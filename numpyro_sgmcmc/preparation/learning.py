@@ -10,14 +10,20 @@ import numpy as np
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.coupling import rescaled
-from numpyro_sgmcmc.preparation.thresholds import RUN_AWAY
+from numpyro_sgmcmc.preparation.thresholds import (
+    FEWEST_SNAPSHOTS_EACH,
+    RUN_AWAY,
+    STIFF,
+    UNCORRELATED,
+)
 from numpyro_sgmcmc.preparation.windows import Seen
 
 
 def updated(approximation: Approximation, seen: Seen, temperature: float) -> Approximation:
     """Return the approximation updated with the mean and covariance of a window's draws.
 
-    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation.
+    The draws' covariance in y is shrunk towards I, which is the covariance of the approximation. In
+    few dimensions, directions in which the approximation is far too wide are narrowed besides.
     """
     spread: AbstractLinearMap = approximation.spread
     means = np.asarray(seen.means, np.float64)
@@ -29,6 +35,9 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
     between = means.var(0, ddof=1).sum()
     draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
     shrunk = [_shrunk(part, max(draws, 1.0)) for part in covariance]
+    if isinstance(spread, Dense):
+        away = np.asarray(seen.snapshots, np.float64) - np.asarray(approximation.centre)
+        shrunk = [_narrowed(shrunk[0], covariance[0], away / sqrt(temperature), spread)]
     moved = sqrt(temperature) * spread.apply(jnp.asarray(mean, approximation.centre.dtype))
     return Approximation(approximation.centre + moved, _composed(spread, shrunk))
 
@@ -80,6 +89,45 @@ def _shrunk(covariance: np.ndarray, draws: float) -> np.ndarray:
     error = (square + np.trace(covariance) ** 2 if dense else 2 * square) / draws
     kept = 1 - min(1.0, error / max(distance, 1e-30))
     return kept * covariance + (1 - kept) * eye
+
+
+def _narrowed(
+    shrunk: np.ndarray, covariance: np.ndarray, snapshots: np.ndarray, spread: Dense
+) -> np.ndarray:
+    """Return a covariance that was shrunk towards I, narrowed along stiff directions.
+
+    One weight of I for all directions follows from the slowest ones, and keeps a variance of 1
+    where the draws' is 0.0001: that is no large distance from I. The step size then suits this
+    direction alone, for ever. But such a direction relaxes between snapshots of a window, where
+    others vary little because their walkers hardly move. So snapshots without autocorrelation count
+    as draws, and the variance is shrunk with the weight of I that these leave. Snapshots of many
+    dimensions are too few: along some direction they vary little by chance.
+
+    Args:
+        shrunk: the covariance that is changed, (d, d).
+        covariance: the draws', (d, d).
+        snapshots: spread y for positions y, (count, walkers, d).
+        spread: the map of these coordinates.
+    """
+    count = snapshots.shape[0] * snapshots.shape[1]
+    if FEWEST_SNAPSHOTS_EACH * len(covariance) > count:
+        return shrunk
+    variances, axes = np.linalg.eigh(covariance)
+    stiff = variances < STIFF
+    if not stiff.any():
+        return shrunk
+    axes, variances = axes[:, stiff], variances[stiff]
+    along = snapshots @ np.linalg.inv(np.asarray(spread.factor, np.float64)).T @ axes
+    along -= along.mean((0, 1))
+    square = np.maximum(np.mean(along**2, axis=(0, 1)), np.finfo(np.float64).tiny)
+    together = np.mean(along[1:] * along[:-1], axis=(0, 1)) / square
+    # The error of a direction's covariances with all others, if its variance were 1.
+    lost = min(1.0, (1 + np.trace(covariance)) / count)
+    now = np.sum(axes * (shrunk @ axes), axis=0)
+    ratio = np.minimum(1.0, (lost + (1 - lost) * variances) / now)
+    scale = np.where(together < UNCORRELATED, np.sqrt(ratio), 1.0)
+    narrow = np.eye(len(shrunk)) + (axes * (scale - 1)) @ axes.T
+    return narrow @ shrunk @ narrow
 
 
 def _composed(spread: AbstractLinearMap, shrunk: list[np.ndarray]) -> AbstractLinearMap:

@@ -96,6 +96,58 @@ def test_many_draws_decide_and_few_do_not():
     np.testing.assert_allclose(after.spread.factor, jnp.eye(40), atol=0.2)
 
 
+def slow_and_fast(rng, decay, sds):
+    """A window of 1,024 draws with these autocorrelations and deviations, (d,), from its law."""
+    noise = rng.normal(size=(1_024, WALKERS, len(sds)))
+    draws = np.empty_like(noise)
+    draws[0] = noise[0]
+    for k in range(1, len(draws)):
+        draws[k] = decay * draws[k - 1] + np.sqrt(1 - decay**2) * noise[k]
+    return draws * sds
+
+
+def seen_with_snapshots(draws):
+    seen = seen_of(draws)
+    return seen._replace(snapshots=jnp.asarray(draws[63::64]))
+
+
+def test_a_stiff_direction_is_learned_beside_slow_ones():
+    """Ten slow directions leave some 8 draws, which tell nothing of them, but all of a fast one."""
+    rng = np.random.default_rng(0)
+    turn = np.linalg.qr(rng.normal(size=(11, 11)))[0]
+    decay, sds = np.append(np.full(10, 0.999), 0.2), np.append(np.ones(10), 0.01)
+    approximation = Approximation(jnp.zeros(11), Dense(jnp.eye(11)))
+    widths = []
+    for _ in range(4):
+        z = slow_and_fast(rng, decay, sds) @ turn.T
+        factor = np.asarray(approximation.spread.factor, np.float64)
+        y = (z - np.asarray(approximation.centre)) @ np.linalg.inv(factor).T
+        seen = seen_of(y)._replace(snapshots=jnp.asarray(z[63::64], jnp.float32))
+        approximation = updated(approximation, seen, 1.0)
+        found = np.asarray(approximation.spread.factor, np.float64)
+        widths.append(np.sqrt(np.sum((turn.T @ found) ** 2, axis=1)))
+    # 128 snapshots leave a weight of I of (1 + 11) / 128: a variance of 0.1. A variance that is 10
+    # times too large is left to the shrinkage of all directions.
+    assert 0.2 < widths[0][-1] < 0.4
+    assert 0.009 < widths[-1][-1] < 0.01 * np.sqrt(10)
+    assert np.all(np.abs(np.log(widths[-1][:10])) < 1)
+
+
+@pytest.mark.parametrize("size", [3, 12, 30])
+def test_directions_in_which_walkers_hardly_move_are_not_narrowed(size):
+    """Eight walkers are within seven dimensions; their draws vary little in all others."""
+    rng = np.random.default_rng(0)
+    start = rng.normal(size=(WALKERS, size))
+    start -= start.mean(0)
+    path = np.cumsum(rng.normal(size=(1_024, WALKERS, size)), axis=0) * 0.1 / 32
+    approximation = Approximation(jnp.zeros(size), Dense(jnp.eye(size)))
+    seen = seen_with_snapshots(start + path)
+    smallest = np.linalg.eigvalsh(np.asarray(seen.second))[0]
+    assert (smallest < 0.1) == (size > 7)
+    after = np.asarray(updated(approximation, seen, 1.0).spread.factor, np.float64)
+    assert np.linalg.eigvalsh(after @ after.T)[0] > 0.3
+
+
 def test_draws_that_are_not_finite_change_nothing():
     approximation = Approximation(jnp.zeros(2), Dense(jnp.eye(2)))
     assert updated(approximation, seen_of(np.full((10, WALKERS, 2), np.nan)), 1.0) is approximation
