@@ -87,7 +87,7 @@ SHARE_OF_ADVICE = 0.25
 """Of the gradients of single rows that more draws would take: what a verdict may cost before it
 asks for these draws. A second look with more rows is worth it where it at least doubles them."""
 
-SECOND_LOOK = 2.5
+SECOND_LOOK = 3
 """Multiple of `GRADIENT_ROWS` that a second look may cost."""
 
 SECOND_SHARE = 1 / 3
