@@ -23,7 +23,8 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
     """Return the approximation updated with the mean and covariance of a window's draws.
 
     The draws' covariance in y is shrunk towards I, which is the covariance of the approximation. In
-    few dimensions, directions in which the approximation is far too wide are narrowed besides.
+    few dimensions, directions in which the approximation is far too wide are also narrowed one by
+    one.
     """
     spread: AbstractLinearMap = approximation.spread
     means = np.asarray(seen.means, np.float64)
@@ -96,18 +97,21 @@ def _narrowed(
 ) -> np.ndarray:
     """Return a covariance that was shrunk towards I, narrowed along stiff directions.
 
-    One weight of I for all directions follows from the slowest ones, and keeps a variance of 1
-    where the draws' is 0.0001: that is no large distance from I. The step size then suits this
-    direction alone, for ever. But such a direction relaxes between snapshots of a window, where
-    others vary little because their walkers hardly move. So snapshots without autocorrelation count
-    as draws, and the variance is shrunk with the weight of I that these leave. Snapshots of many
-    dimensions are too few: along some direction they vary little by chance.
+    `_shrunk` gives I the same weight in all directions, and the slowest directions decide it. It
+    can keep a variance of 1 where the draws have 0.0001, because the distance of the two is only
+    1. Such a direction then limits the step size in all later windows. A stiff direction relaxes
+    between two snapshots. Along a slow one, draws may vary as little because walkers hardly move,
+    but then snapshots are autocorrelated. Snapshots that are not count as n independent draws. If
+    the variance v along an axis were 1, its covariances with all axes would have the squared error
+    (1 + tr C) / n. The squared distance of v from 1 is nearly 1, so that this is the weight w of I
+    (Ledoit and Wolf 2004), and the variance becomes w + (1 - w) v. In many dimensions snapshots
+    are too few: along some axis they vary little by chance.
 
     Args:
         shrunk: the covariance that is changed, (d, d).
-        covariance: the draws', (d, d).
-        snapshots: spread y for positions y, (count, walkers, d).
-        spread: the map of these coordinates.
+        covariance: that of the draws, C, in the coordinates y, (d, d).
+        snapshots: z - centre at snapshots of the walkers, over sqrt(T), (count, walkers, d).
+        spread: the map from y to z.
     """
     count = snapshots.shape[0] * snapshots.shape[1]
     if FEWEST_SNAPSHOTS_EACH * len(covariance) > count:
@@ -121,7 +125,6 @@ def _narrowed(
     along -= along.mean((0, 1))
     square = np.maximum(np.mean(along**2, axis=(0, 1)), np.finfo(np.float64).tiny)
     together = np.mean(along[1:] * along[:-1], axis=(0, 1)) / square
-    # The error of a direction's covariances with all others, if its variance were 1.
     lost = min(1.0, (1 + np.trace(covariance)) / count)
     now = np.sum(axes * (shrunk @ axes), axis=0)
     ratio = np.minimum(1.0, (lost + (1 - lost) * variances) / now)

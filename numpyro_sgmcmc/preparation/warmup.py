@@ -107,7 +107,7 @@ def warm_up(
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
         tuned = _tuned(adaptation, linear)
-        start = approximation, np.std(points, axis=0), positions, length
+        start = approximation, jnp.std(points, axis=0), positions, length
         seen, seconds = window.run(target, key_window, tuned, anchor, *start)
         if is_lost(seen):
             lost, caution, before = lost + 1, caution / 2, adaptation
@@ -235,8 +235,9 @@ def _next_length(options: Options, num_warmup: int, done: Sequence[int], need: N
 def _need_of_windows(adaptation: Adaptation, linear: AbstractLinearMap, need: Need) -> Need:
     """Return the need that lengths of windows follow from.
 
-    A dense map may be far from the posterior at first, and settings for predictions needed for no
-    other reason. So it is learned for as long as settings for every parameter would take.
+    A dense map may be far from the posterior at first. That alone can make settings for every
+    parameter too slow, so that settings for predictions are chosen. The map is therefore learned
+    for as long as settings for every parameter would take.
     """
     if not (adaptation.is_for_predictions and isinstance(linear, Dense)):
         return need
