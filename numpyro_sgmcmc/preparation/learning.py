@@ -11,7 +11,7 @@ from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.coupling import rescaled
 from numpyro_sgmcmc.preparation.thresholds import (
-    FEWEST_SNAPSHOTS_EACH,
+    PATH_EACH,
     RUN_AWAY,
     STIFF,
     UNCORRELATED,
@@ -37,7 +37,7 @@ def updated(approximation: Approximation, seen: Seen, temperature: float) -> App
     draws = len(means) * min(float(seen.length), diagonal.sum() / max(between, 1e-30))
     shrunk = [_shrunk(part, max(draws, 1.0)) for part in covariance]
     if isinstance(spread, Dense):
-        away = np.asarray(seen.snapshots, np.float64) - np.asarray(approximation.centre)
+        away = np.asarray(seen.path, np.float64) - np.asarray(approximation.centre)
         shrunk = [_narrowed(shrunk[0], covariance[0], away / sqrt(temperature), spread)]
     moved = sqrt(temperature) * spread.apply(jnp.asarray(mean, approximation.centre.dtype))
     return Approximation(approximation.centre + moved, _composed(spread, shrunk))
@@ -114,7 +114,7 @@ def _narrowed(
         spread: the map from y to z.
     """
     count = snapshots.shape[0] * snapshots.shape[1]
-    if FEWEST_SNAPSHOTS_EACH * len(covariance) > count:
+    if PATH_EACH * len(covariance) > count:
         return shrunk
     variances, axes = np.linalg.eigh(covariance)
     stiff = variances < STIFF

@@ -16,6 +16,7 @@ from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     describes,
     is_minimum,
+    is_sound,
     laplace,
     laplace_at,
     surroundings,
@@ -29,6 +30,7 @@ from numpyro_sgmcmc.preparation.mode_search import ALL_STEPS, describe, find_mod
 from numpyro_sgmcmc.preparation.other_modes import best_mode
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.refusal import check_resolution
+from numpyro_sgmcmc.preparation.secants import with_secants
 from numpyro_sgmcmc.preparation.start import several_keys
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import SCALES_LOOKED_AT
@@ -110,6 +112,10 @@ def locate(
             warn_about_other_modes(target.structure, others)
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
+        scored = with_secants(target, mode, jax.random.key(5))
+        if scored is not None and is_sound(target, scored, key_check):
+            approximation = target.run(laplace_at, scored, optimise=False)
+            return Located(approximation, anchor_of(scored))
         if is_minimum(mode):
             # Between neighbouring numbers, rounding alone makes U differ from a Gaussian's.
             scale = np.linalg.norm(laplace(mode).spread.factor, axis=1)

@@ -75,9 +75,9 @@ def second_order(
     """Return U, its gradient and its Hessian at a concrete point; NaN where U is not finite.
 
     In dimensions in which the warm-up forms the Hessian this is Newton's method, ended at its first
-    point, because the warm-up has compiled that program.
+    point, because the warm-up has compiled that program, unless effects have other coordinates now.
     """
-    if not is_dense(position):
+    if not is_dense(position) or target.centring is not None:
         return jax.device_get(target.run(View.second_order, position))
     mode = jax.device_get(target.run(newton, position, np.int32(1)))
     found = mode.potential_energy, mode.gradient, mode.hessian

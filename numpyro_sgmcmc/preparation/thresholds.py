@@ -143,6 +143,25 @@ NOT_GAUSSIAN = 0.4
 """Relative error of U that at most one in five draws of a sound Laplace approximation may exceed.
 That quantile is about 0.1 for nearly Gaussian posteriors, and 0.7 or more if scales vary."""
 
+SCORED_ROWS = 2**14
+"""Rows whose gradients show the curvature that a Hessian misses. In 300 dimensions they know an
+eigenvalue to 15 %."""
+
+HIDDEN_CURVATURE = 4.0
+"""Curvature of rows' gradients, in units of the Hessian's, from which on the Hessian is taken to
+miss it. Counts that vary twice as much as their model says have 2."""
+
+SECANT_ROWS = 2**24
+"""Gradients of single rows from which secants are computed, each time."""
+
+SECANT_STEPS = 4
+"""Times that they are: the first has the scale of the rows' gradients, and the last ones tell where
+the mode is."""
+
+SMALLEST_SECANT = 0.1
+"""Smallest curvature by secants that is taken for one, in units of the last approximation's: where
+they see less, another step looks again."""
+
 STIFF = 0.1
 """Variance, in units of the approximation's, below which a direction is narrowed on its own."""
 
@@ -151,8 +170,8 @@ UNCORRELATED = 0.25
 error is 0.09. Of walkers that hardly move it was 0.34 or more along all of 207 directions of little
 variance in 12 dimensions. In 20 it was 0.06 at the least."""
 
-FEWEST_SNAPSHOTS_EACH = 10
-"""Snapshots of all walkers for each dimension, from which directions are narrowed."""
+PATH_EACH = 10
+"""Positions of all walkers for each dimension, from which directions are narrowed."""
 
 RUN_AWAY = 10.0
 """Root mean square of a coordinate over a window, in standard deviations of the approximation,

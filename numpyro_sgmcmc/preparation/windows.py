@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from time import perf_counter
 from typing import Any, NamedTuple, final
 
@@ -24,9 +25,11 @@ from numpyro_sgmcmc.preparation.thresholds import (
     FEWEST_SNAPSHOTS,
     MANY_SEGMENTS,
     MOST_COORDINATES,
+    PATH_EACH,
     RECORDED,
     SEGMENTS,
     SNAPSHOTS,
+    WALKERS,
 )
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stepper import Stepper
@@ -42,7 +45,7 @@ class Seen(NamedTuple):
         means: mean of y over the window for each walker, (walkers, d).
         second: mean over walkers and window of y y', (d, d). In high dimension, of y^2, (d,), or if
             the map is coupled, of squares outside of its directions, (d,), and products in them.
-        snapshots: positions z, (snapshots, walkers, d).
+        path: positions z at equal distances, (`path_length(d)`, walkers, d).
         last: the last positions z, (walkers, d).
         diverging: share of diverging transitions.
         length: number of transitions after the burn-in, of which moments see every one, or in many
@@ -55,13 +58,19 @@ class Seen(NamedTuple):
 
     means: jax.Array
     second: Any
-    snapshots: jax.Array
+    path: jax.Array
     last: jax.Array
     diverging: jax.Array
     length: jax.Array
     segments: Any = None
     variances: Any = None
     segment_length: Any = 0
+
+    @property
+    def snapshots(self) -> jax.Array:
+        """The last positions of `SNAPSHOTS` equal parts of the path, (snapshots, walkers, d)."""
+        every = max(1, len(self.path) // SNAPSHOTS)
+        return self.path[every - 1 :: every]
 
     def points(self, count: int) -> jax.Array:
         """Return about so many of the snapshots, (count, d): the last of each equal part."""
@@ -165,7 +174,7 @@ class Window:
         burnt = records // BURN_IN
         is_small = dimension <= MANY_SEGMENTS
         several = SEGMENTS if is_small else FEWEST_SEGMENTS
-        snapshot_count = SNAPSHOTS if dimension <= MOST_COORDINATES else FEWEST_SNAPSHOTS
+        places = path_length(dimension)
         each = (records - burnt) // several
         root = self.temperature**0.5
 
@@ -175,7 +184,7 @@ class Window:
             return *moved, bad + back
 
         def body(count: jax.Array, carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            moving, means, second, snapshots, segments, squares = carry
+            moving, means, second, path, segments, squares = carry
             first = count * every
             if every == 1:
                 moving = advanced(first, moving)
@@ -185,9 +194,8 @@ class Window:
             y = jax.vmap(whiten.apply)(position - centre) / root
             counts = (count >= burnt).astype(y.dtype)
             means = means + counts * y
-            place = (count - burnt) * snapshot_count // (records - burnt)
-            place = jnp.clip(place, 0, snapshot_count - 1)
-            snapshots = snapshots.at[place].set(position)
+            place = (count - burnt) * places // (records - burnt)
+            path = path.at[jnp.clip(place, 0, places - 1)].set(position)
             square = _second_moments(whiten, y)
             second = jax.tree.map(lambda total, one: total + counts * one, second, square)
             segment = (count - burnt) // jnp.maximum(each, 1)
@@ -195,7 +203,7 @@ class Window:
             away = within * bounded((position - centre) / widths)
             segments = segments.at[jnp.clip(segment, 0, several - 1)].add(away)
             squares = squares + jnp.sum(away**2, axis=0)
-            return moving, means, second, snapshots, segments, squares
+            return moving, means, second, path, segments, squares
 
         moments = jax.eval_shape(partial(_second_moments, whiten), start)
         carry = (
@@ -208,22 +216,19 @@ class Window:
             ),
             jnp.zeros_like(start),
             jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), moments),
-            jnp.zeros((snapshot_count, *start.shape), start.dtype),
+            jnp.zeros((places, *start.shape), start.dtype),
             jnp.zeros((several, *start.shape), start.dtype),
             jnp.zeros(dimension, start.dtype),
         )
-        moving, means, second, snapshots, segments, squares = jax.lax.fori_loop(
-            0, records, body, carry
-        )
+        moving, means, second, path, segments, squares = jax.lax.fori_loop(0, records, body, carry)
         last, *_, bad = moving
         counted = (records - burnt).astype(start.dtype)
-        snapshots = _without_gaps(snapshots, records - burnt)
         segments = segments / jnp.maximum(each, 1)
         mean_square = squares / (jnp.maximum(each, 1) * several * walkers)
         return Seen(
             means / counted,
             jax.tree.map(lambda total: total / (counted * walkers), second),
-            snapshots,
+            _without_gaps(path, records - burnt),
             last,
             jnp.mean(bad / (records * every)),
             (records - burnt) * every,
@@ -231,6 +236,16 @@ class Window:
             mean_square - jnp.mean(segments, axis=(0, 1)) ** 2,
             each * every,
         )
+
+
+def path_length(dimension: int) -> int:
+    """Return how many positions of each walker a window records, a multiple of its snapshots.
+
+    Where it estimates a whole covariance they are `PATH_EACH` positions for each dimension.
+    """
+    if dimension > DENSE_COVARIANCE:
+        return SNAPSHOTS if dimension <= MOST_COORDINATES else FEWEST_SNAPSHOTS
+    return SNAPSHOTS * ceil(PATH_EACH * dimension / WALKERS / SNAPSHOTS)
 
 
 def bounded(y: jax.Array) -> jax.Array:
@@ -251,12 +266,12 @@ def _second_moments(whiten: AbstractLinearMap, y: jax.Array) -> Any:
     return y.T @ y if y.shape[1] <= DENSE_COVARIANCE else jnp.sum(y**2, axis=0)
 
 
-def _without_gaps(snapshots: jax.Array, records: jax.Array) -> jax.Array:
-    """Return snapshots in which those that a short window has not taken repeat the ones before.
+def _without_gaps(path: jax.Array, records: jax.Array) -> jax.Array:
+    """Return a path in which places that a short window has not reached repeat the ones before.
 
     Of n records the one with number k was written to the place k s // n of s. If n is s or more,
     every place has been written to last by the record (i + 1) n / s - 1, rounded up.
     """
-    count, records = len(snapshots), jnp.maximum(records, 1)
+    count, records = len(path), jnp.maximum(records, 1)
     last = -(-(jnp.arange(count) + 1) * records // count) - 1
-    return snapshots[last * count // records]
+    return path[last * count // records]

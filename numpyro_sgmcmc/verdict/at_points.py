@@ -45,10 +45,7 @@ def at_points(
         name: see `Target.run`.
         optimise: likewise.
     """
-    blocks = -(-len(points) // most)
-    # Blocks of one size need one program; the last one is filled with the first points.
-    size = -(-len(points) // blocks)
-    places = (np.arange(blocks * size) % len(points)).reshape(blocks, size)
+    places = _blocks(len(points), most)
     is_double = jax.config.read("jax_enable_x64")
 
     def of(block: np.ndarray) -> Any:
@@ -58,7 +55,6 @@ def at_points(
             )
             return jax.tree.map(np.asarray, found)
 
-    # Tracing stays in this thread, because NumPyro's handlers are global.
     first = places[0]
     target.ready(fn, points[first], *given(first), *inputs, name=name, optimise=optimise)
     wall, all_processors = perf_counter(), process_time()
@@ -67,6 +63,14 @@ def at_points(
     # Threads that each want all processors wait for each other.
     parts += map(of, places[1:]) if busy > BUSY else in_threads(of, list(places[1:]))
     return jax.tree.map(lambda *x: np.concatenate(x)[: len(points)], *parts)
+
+
+def ahead_at_points(
+    target: Target, fn: Callable, points: np.ndarray, most: int, *inputs: Any, given: Given
+) -> None:
+    """Begin to compile what `at_points` runs with these arguments, in another thread."""
+    first = _blocks(len(points), most)[0]
+    target.ahead(fn, points[first], *given(first), *inputs)
 
 
 def with_keys(
@@ -130,3 +134,11 @@ def random_rows(structure: Structure, key: jax.Array, rows: int) -> Given:
         return (found,)
 
     return given
+
+
+def _blocks(points: int, most: int) -> np.ndarray:
+    """Return places of points, one row for each block of at most so many."""
+    blocks = -(-points // most)
+    # Blocks of one size need one program; the last one is filled with the first points.
+    size = -(-points // blocks)
+    return (np.arange(blocks * size) % points).reshape(blocks, size)

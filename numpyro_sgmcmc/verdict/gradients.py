@@ -12,7 +12,7 @@ from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
 from numpyro_sgmcmc.preparation import Target, View, second_order, value_and_grad
 from numpyro_sgmcmc.types import Indices, Minibatch
-from numpyro_sgmcmc.verdict.at_points import at_points, random_rows, with_keys
+from numpyro_sgmcmc.verdict.at_points import ahead_at_points, at_points, random_rows, with_keys
 from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
 
 POINTS = 256
@@ -77,13 +77,20 @@ def _at_rows(
 ) -> Any:
     """Return `fn(view, points, rows, *inputs)` with fresh rows for each point."""
     given = random_rows(target.structure, key, each)
-    most = max(min(POINTS, ROWS // each), 1)
-    return at_points(target, fn, points, most, *inputs, given=given)
+    return at_points(target, fn, points, _most(each), *inputs, given=given)
+
+
+def _most(each: int) -> int:
+    """Return the number of points of a block with so many rows at each."""
+    return max(min(POINTS, ROWS // each), 1)
 
 
 def _second_order(
     target: Target, points: np.ndarray, key: jax.Array, centre: np.ndarray, each: int
 ) -> np.ndarray:
+    # Both programs are compiled at once.
+    given = random_rows(target.structure, key, each)
+    ahead_at_points(target, _expanded, points, _most(each), centre, given=given)
     _, gradient, hessian = second_order(target, centre)
     found = _at_rows(target, _expanded, points, key, each, centre)
     change, linear = (np.asarray(x, np.float64) for x in found)

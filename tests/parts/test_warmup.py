@@ -29,7 +29,7 @@ from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode_search import find_mode
 from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.warmup import warm_up, window_lengths
-from numpyro_sgmcmc.preparation.windows import Seen, Window
+from numpyro_sgmcmc.preparation.windows import Seen, Window, path_length
 from numpyro_sgmcmc.state import Tuned
 from numpyro_sgmcmc.stationary import relative_variance
 from tests.marks import briefly
@@ -106,34 +106,42 @@ def slow_and_fast(rng, decay, sds):
     return draws * sds
 
 
-def seen_with_snapshots(draws):
-    seen = seen_of(draws)
-    return seen._replace(snapshots=jnp.asarray(draws[63::64]))
+def path_of(draws):
+    """The positions of a window of so many draws that are recorded, (path, walkers, d)."""
+    count = path_length(draws.shape[2])
+    last = -(-(np.arange(count) + 1) * len(draws) // count) - 1
+    return jnp.asarray(draws[last], jnp.float32)
 
 
-def test_a_stiff_direction_is_learned_beside_slow_ones():
-    """Ten slow directions leave some 8 draws, which tell nothing of them, but all of a fast one."""
+def seen_with_path(draws):
+    return seen_of(draws)._replace(path=path_of(draws))
+
+
+@pytest.mark.parametrize("slow", [10, 40])
+def test_a_stiff_direction_is_learned_beside_slow_ones(slow):
+    """Slow directions leave some 8 draws, which tell nothing of them, but all of a fast one."""
     rng = np.random.default_rng(0)
-    turn = np.linalg.qr(rng.normal(size=(11, 11)))[0]
-    decay, sds = np.append(np.full(10, 0.999), 0.2), np.append(np.ones(10), 0.01)
-    approximation = Approximation(jnp.zeros(11), Dense(jnp.eye(11)))
+    size = slow + 1
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    decay, sds = np.append(np.full(slow, 0.999), 0.2), np.append(np.ones(slow), 0.01)
+    approximation = Approximation(jnp.zeros(size), Dense(jnp.eye(size)))
     widths = []
     for _ in range(4):
         z = slow_and_fast(rng, decay, sds) @ turn.T
         factor = np.asarray(approximation.spread.factor, np.float64)
         y = (z - np.asarray(approximation.centre)) @ np.linalg.inv(factor).T
-        seen = seen_of(y)._replace(snapshots=jnp.asarray(z[63::64], jnp.float32))
+        seen = seen_of(y)._replace(path=path_of(z))
         approximation = updated(approximation, seen, 1.0)
         found = np.asarray(approximation.spread.factor, np.float64)
         widths.append(np.sqrt(np.sum((turn.T @ found) ** 2, axis=1)))
-    # 128 snapshots leave a weight of I of (1 + 11) / 128: a variance of 0.1. A variance that is 10
-    # times too large is left to the shrinkage of all directions.
+    # Ten positions of a path for each dimension leave a weight of I of 1 / 10: a variance of 0.1. A
+    # variance that is 10 times too large is left to the shrinkage of all directions.
     assert 0.2 < widths[0][-1] < 0.4
     assert 0.009 < widths[-1][-1] < 0.01 * np.sqrt(10)
-    assert np.all(np.abs(np.log(widths[-1][:10])) < 1)
+    assert np.all(np.abs(np.log(widths[-1][:slow])) < 1)
 
 
-@pytest.mark.parametrize("size", [3, 12, 30])
+@pytest.mark.parametrize("size", [3, 12, 30, 100])
 def test_directions_in_which_walkers_hardly_move_are_not_narrowed(size):
     """Eight walkers are within seven dimensions; their draws vary little in all others."""
     rng = np.random.default_rng(0)
@@ -141,7 +149,7 @@ def test_directions_in_which_walkers_hardly_move_are_not_narrowed(size):
     start -= start.mean(0)
     path = np.cumsum(rng.normal(size=(1_024, WALKERS, size)), axis=0) * 0.1 / 32
     approximation = Approximation(jnp.zeros(size), Dense(jnp.eye(size)))
-    seen = seen_with_snapshots(start + path)
+    seen = seen_with_path(start + path)
     smallest = np.linalg.eigvalsh(np.asarray(seen.second))[0]
     assert (smallest < 0.1) == (size > 7)
     after = np.asarray(updated(approximation, seen, 1.0).spread.factor, np.float64)

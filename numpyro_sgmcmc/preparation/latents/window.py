@@ -109,7 +109,7 @@ class LatentWindow:
         seen = Seen(
             means=segments.mean(0),
             second=None,
-            snapshots=walker.position[None],
+            path=walker.position[None],
             last=walker.position,
             diverging=jnp.mean(bad / length),
             length=length - burnt,
