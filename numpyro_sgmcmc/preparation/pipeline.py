@@ -5,7 +5,8 @@ Each stage takes and returns immutable values:
 1. `find_starts` returns finite positions at which searches for a mode begin.
 2. `locate` returns a Gaussian approximation of the posterior, and an anchor. For effects in more
    than 300 dimensions it also chooses their coordinates.
-3. `recentred` chooses coordinates of effects in smaller hierarchies without a useful mode.
+3. `recentred` chooses coordinates of effects in smaller hierarchies without a useful mode, and
+   `straightened` where the Gaussian at a mode does not hold at its own draws.
 4. `warm_up` runs windows of walkers to choose the preconditioner, the step size and all other
    settings. If the user gave a step size, `complete` chooses what is left instead.
 5. `with_staleness` finds a remedy's curvature for stale gradients, and a step size that they allow.
@@ -32,6 +33,7 @@ from numpyro_sgmcmc.preparation.recentring import recentred
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.stale import with_staleness
 from numpyro_sgmcmc.preparation.start import find_starts, several_keys
+from numpyro_sgmcmc.preparation.straightening import straightened
 from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
 from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION, SEARCHES
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
@@ -78,10 +80,12 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
             *(starts, options.anchor, temperature),
             may_recentre=options.may_recentre,
         )
+        if located.centring is None and options.may_recentre:
+            located = straightened(target, jax.random.key(6), located)
+        elif located.centring is not None and target.structure.dimension <= DENSE_DIMENSION:
+            given = options, gradients, located, request.num_warmup
+            located = recentred(target, jax.random.key(2), *given)
         if located.centring is not None:
-            if target.structure.dimension <= DENSE_DIMENSION:
-                given = options, gradients, located, request.num_warmup
-                located = recentred(target, jax.random.key(2), *given)
             target = target.partly_centred(located.centring)
         prepared = warmup.warm_up(target, key_tune, options, gradients, located, request.num_warmup)
         assert prepared.adaptation is not None

@@ -9,7 +9,7 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient
-from numpyro_sgmcmc.preconditioner import Diagonal
+from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at
 from numpyro_sgmcmc.preparation.options import Options
@@ -61,8 +61,9 @@ def recentred(
         return located  # The short warm-up did not show how the scales vary.
     weights = {name: jnp.asarray(best.weights, values[name].dtype) for name, best in found.items()}
     chosen = target.partly_centred(weights)
-    points = chosen.run(_moved, values)
-    approximation = Approximation(jnp.median(points, axis=0), Diagonal(jnp.std(points, axis=0)))
+    points = chosen.run(moved, values)
+    spread = target.run(linearised, shown, located.centring, weights)
+    approximation = Approximation(jnp.median(points, axis=0), spread)
     anchor = anchor_at(chosen, approximation.centre)
     check_finite(anchor)
     return Located(approximation, anchor, located.other_modes, weights, stiffest)
@@ -98,6 +99,29 @@ def _information(
     }
 
 
-def _moved(view: View, values: dict[str, jax.Array]) -> jax.Array:
+def linearised(
+    view: View,
+    approximation: Approximation,
+    before: dict[str, jax.Array] | None,
+    after: dict[str, jax.Array],
+) -> Dense:
+    """Return the map of an approximation in other coordinates, to first order at its centre.
+
+    Args:
+        view: of the model with effects as they are.
+        approximation: with a dense map.
+        before: weights of the approximation's coordinates by site of effects, None for the model's.
+        after: weights of the other coordinates.
+    """
+    old, new = view.partly_centred(before).structure, view.partly_centred(after).structure
+
+    def other(position: jax.Array) -> jax.Array:
+        return new.ravel(old.unravel(position))
+
+    _, change = jax.linearize(other, approximation.centre)
+    return Dense(jax.vmap(change, in_axes=1, out_axes=1)(approximation.spread.factor))
+
+
+def moved(view: View, values: dict[str, jax.Array]) -> jax.Array:
     """Return the positions of unconstrained values by site, (draws, d)."""
     return jax.vmap(view.structure.ravel)(values)

@@ -373,6 +373,10 @@ MANY_ROWS = 4_096
 
 # Coordinates of effects.
 
+BENT = 3.0
+"""Largest curvature at draws of a Gaussian at a mode, in its units, from which on other coordinates
+of effects are tried. The step size then falls short of a Gaussian's by sqrt(3)."""
+
 SCALES_LOOKED_AT = 16
 """Positions at which the scale of a non-centred effect must be positive. One that may have either
 sign, such as a factor of a product, is positive at all of them with probability 2^-16."""

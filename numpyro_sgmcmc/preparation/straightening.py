@@ -1,0 +1,62 @@
+"""Coordinates of effects in which the Gaussian at a sound mode holds better."""
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preconditioner import Dense
+from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
+from numpyro_sgmcmc.preparation.kinks import typical_curvature
+from numpyro_sgmcmc.preparation.locate import Located, anchor_at, effects_of
+from numpyro_sgmcmc.preparation.recentring import linearised, moved
+from numpyro_sgmcmc.preparation.target import Target
+from numpyro_sgmcmc.preparation.thresholds import BENT, LEAST_GAIN
+
+
+def straightened(target: Target, key: jax.Array, located: Located) -> Located:
+    """Return the start of a warm-up in the form of effects in which curvature varies least.
+
+    Where the data determine s x well, and the effects x and their scale s badly, a non-centred
+    model has a bent posterior: x is a constant over s. Effects of neighbouring knots or times are
+    also correlated, and small bends of each are large ones of their sum. A mode exists, and its
+    Gaussian describes U at most of its draws, but the curvature there is many times that at the
+    mode, and limits the step size. In the centred form the same posterior may be a Gaussian. Each
+    site of effects is tried in its other form, and keeps it where the largest curvature at draws
+    of the Gaussian, carried over, is at most half as large.
+
+    Args:
+        target: the model bound to its data, with effects as in the model.
+        key: of the draws.
+        located: a mode and its Gaussian approximation.
+    """
+    approximation = located.approximation
+    is_known = isinstance(approximation.spread, Dense) and located.other_modes is None
+    if not is_known or isinstance(approximation.centre, Tracer):
+        return located
+    effects = effects_of(target, jax.random.key(3), approximation.centre)
+    if not effects:
+        return located
+    key_draws, key_curvature = random.keys_of(key, 2)
+    points = approximation.draw(key_draws, point_count(approximation.centre.size))
+    curvature = typical_curvature(target, approximation.spread, points, key_curvature).largest
+    if not float(curvature) > BENT:
+        return located
+    structure = target.structure
+    images = {image.site for image in structure.images(target.args, target.kwargs)}
+    centre = structure.by_site(approximation.centre)
+    values = jax.vmap(structure.unravel)(jnp.concatenate([approximation.centre[None], points]))
+    best, lowest, start = None, float(curvature), approximation
+    weights = {name: jnp.full_like(centre[name], name not in images) for name in effects}
+    for name in effects:
+        tried = {**weights, name: 1 - weights[name]}
+        chosen = target.partly_centred(tried)
+        there = chosen.run(moved, values)
+        spread = target.run(linearised, approximation, None, tried)
+        found = typical_curvature(chosen, spread, there[1:], key_curvature).largest
+        if float(found) * LEAST_GAIN <= lowest:
+            best, weights, lowest = chosen, tried, float(found)
+            start = Approximation(there[0], spread)
+    if best is None:
+        return located
+    return Located(start, anchor_at(best, start.centre), None, weights)
