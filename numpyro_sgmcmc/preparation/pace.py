@@ -13,6 +13,7 @@ from numpyro_sgmcmc.preparation.autocorrelation import Slowest
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.row_energies import RowTime
 from numpyro_sgmcmc.preparation.thresholds import (
+    AMPLE_TRANSITIONS,
     AMPLE_WORK,
     AMPLE_WORTH,
     BURN_IN_DRAWS,
@@ -102,7 +103,7 @@ def steps_of_draws(
     """Return the number of transitions of a draw, and `chosen_steps`, both (), int32.
 
     The first is larger than the second where transitions are cheap: a draw is then worth up to 0.9
-    independent ones, as far as `num_warmup` draws stay within `AMPLE_WORK` and `MOST_TRANSITIONS`.
+    independent ones, as far as `num_warmup` draws stay within `AMPLE_WORK` and `AMPLE_TRANSITIONS`.
     Gradients that other machines compute are not cheap, nor those of a model without subsampling,
     whose rows are not known.
     """
@@ -112,7 +113,7 @@ def steps_of_draws(
     rows = prod(plate.subsample_size for plate in structure.plates.values())
     of_row = 0 if structure.local is None else structure.local.dimension
     work = rows * (structure.dimension + of_row)
-    cheap = min(MOST_TRANSITIONS, AMPLE_WORK / work) / num_warmup
+    cheap = min(AMPLE_TRANSITIONS, AMPLE_WORK / work) / num_warmup
     most = min(int(cheap), options.max_num_steps)
     return jnp.maximum(least, _rounded_up(atanh(AMPLE_WORTH) * need.time, most)), least
 

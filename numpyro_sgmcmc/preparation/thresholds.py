@@ -255,10 +255,10 @@ AMPLE_WORTH = 0.9
 transitions. In exchange 4,000 draws show standard deviations within the verdict's bound. With
 1,400 to 2,000 effective draws the verdict asked for more after six of seven right runs."""
 
-AMPLE_WORK = 5e8
+AMPLE_WORK, AMPLE_TRANSITIONS = 1e9, 40_000
 """Products of rows and parameters, over the gradients that a chain takes for as many draws as the
-warm-up has iterations, up to which its transitions are cheap. With `MOST_TRANSITIONS`, the other
-limit, 4,000 draws of the models that were tried took 1 to 4 s."""
+warm-up has iterations, up to which its transitions are cheap, and the number of these transitions.
+4,000 draws of the models that were tried took 1 to 8 s, and their warm-ups 8 to 30 s."""
 
 SEGMENTS = 16
 """Segments of a window whose means measure autocorrelation times. With 8 walkers a time has 127

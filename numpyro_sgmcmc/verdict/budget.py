@@ -1,5 +1,7 @@
 """How many gradients a verdict may cost."""
 
+import numpy as np
+
 from numpyro_sgmcmc.preparation import CURVATURE_POINTS
 from numpyro_sgmcmc.verdict.run import FinishedRun
 from numpyro_sgmcmc.verdict.thresholds import (
@@ -30,6 +32,25 @@ def is_dense(run: FinishedRun) -> bool:
 def most_rows(run: FinishedRun, draws: float) -> int:
     """Return how many gradients of single rows may be computed after so many draws."""
     return max(GRADIENT_ROWS, int(SHARE_OF_RUN * draws * run.rows_of_draw), run.granted_rows)
+
+
+def rows_for_hessian(run: FinishedRun, enough: float) -> int:
+    """Return the gradients of single rows to grant before the first look; 0 where it needs none.
+
+    A first look whose gradients have too much noise would only ask for a second one. It takes what
+    a short run's second look may, if that affords control variates of second order.
+
+    Args:
+        run: what is judged.
+        enough: rows that leave an estimate of first order hardly any noise; infinite if not known.
+    """
+    draws = run.weights.size
+    most = most_rows(run, draws)
+    each = most // most_points(run, draws)
+    is_noisy = each < enough < np.inf and each < run.rows and is_dense(run)
+    cost = 2 * HESSIAN_COST * run.rows * run.walkers[0].draws.shape[2]
+    granted = SECOND_LOOK * GRADIENT_ROWS
+    return granted if is_noisy and most < cost <= granted else 0
 
 
 def rows_worth_granting(run: FinishedRun, more_draws: int) -> int:

@@ -12,12 +12,12 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.running import Run
 from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
-from numpyro_sgmcmc.verdict.budget import rows_worth_granting
+from numpyro_sgmcmc.verdict.budget import rows_for_hessian, rows_worth_granting
 from numpyro_sgmcmc.verdict.centring import badly_centred
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
 from numpyro_sgmcmc.verdict.evidence import evidence_of, site_table
 from numpyro_sgmcmc.verdict.findings import findings_of
-from numpyro_sgmcmc.verdict.gradient_noise import noise_of
+from numpyro_sgmcmc.verdict.gradient_noise import noise_of, rows_enough
 from numpyro_sgmcmc.verdict.predictions import Functions, predictions_of, values_of
 from numpyro_sgmcmc.verdict.run import finished_run
 from numpyro_sgmcmc.verdict.sentence import sentence_of
@@ -121,6 +121,8 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     values = values_of(judged, functions or {}, key_rows) if has_rows and are_finite else {}
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
+    granted = rows_for_hessian(judged, rows_enough(judged, noise))
+    judged = judged._replace(granted_rows=granted)
     findings = findings_of(judged, key, sites, noise)
     predictions = predictions_of(judged, findings.predicted, values, functions or {})
     evidence = evidence_of(judged, findings, mixing, diverged, site_of, predictions)

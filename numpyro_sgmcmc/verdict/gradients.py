@@ -1,6 +1,5 @@
 """Nearly exact gradients of U at draws, with a bound on their cost."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -69,15 +68,9 @@ def gradients(
         return _second_order(target, points, key, centre, each)
     at_centre: Any = centre
     anchor = Anchor(at_centre, *target.run(value_and_grad, centre))
-    return np.asarray(_at_rows(target, _controlled, points, key, each, anchor), np.float64)
-
-
-def _at_rows(
-    target: Target, fn: Callable, points: np.ndarray, key: jax.Array, each: int, *inputs: Any
-) -> Any:
-    """Return `fn(view, points, rows, *inputs)` with fresh rows for each point."""
-    given = random_rows(target.structure, key, each)
-    return at_points(target, fn, points, _most(each), *inputs, given=given)
+    given = random_rows(structure, key, each)
+    found = at_points(target, _controlled, points, _most(each), anchor, given=given)
+    return np.asarray(found, np.float64)
 
 
 def _most(each: int) -> int:
@@ -88,11 +81,10 @@ def _most(each: int) -> int:
 def _second_order(
     target: Target, points: np.ndarray, key: jax.Array, centre: np.ndarray, each: int
 ) -> np.ndarray:
-    # Both programs are compiled at once.
-    given = random_rows(target.structure, key, each)
-    ahead_at_points(target, _expanded, points, _most(each), centre, given=given)
+    inputs, given = (points, _most(each), centre), random_rows(target.structure, key, each)
+    ahead_at_points(target, _expanded, *inputs, given=given)  # Both programs are compiled at once.
     _, gradient, hessian = second_order(target, centre)
-    found = _at_rows(target, _expanded, points, key, each, centre)
+    found = at_points(target, _expanded, *inputs, given=given)
     change, linear = (np.asarray(x, np.float64) for x in found)
     exact = (np.asarray(points, np.float64) - centre) @ np.asarray(hessian, np.float64)
     noise = linear - exact

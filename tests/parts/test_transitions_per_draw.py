@@ -251,11 +251,11 @@ def of_rows(batch, dimension):
     ("batch", "dimension", "num_warmup", "options", "expected"),
     [
         (500, 8, 1_000, {}, 15),  # artanh(0.9) of an independent draw's 10 transitions
-        (500, 8, 2_000, {}, 10),  # 20,000 transitions in as many draws as the warm-up has
+        (500, 8, 4_000, {}, 10),  # 40,000 transitions in as many draws as the warm-up has
         (500, 8, 10, {}, 15),
         (500, 8, 0, {}, 4),  # no warm-up tells how many draws there will be: artanh(0.3) of them
-        (500, 100, 1_000, {}, 10),  # 5e8 products of rows and parameters
-        (5_000, 100, 1_000, {}, 4),
+        (500, 200, 1_000, {}, 10),  # 1e9 products of rows and parameters
+        (5_000, 200, 1_000, {}, 4),
         (None, 8, 1_000, {}, 4),
         (500, 8, 1_000, {"max_num_steps": 7}, 7),
         (500, 8, 1_000, {"temperature": 0.0}, 1),

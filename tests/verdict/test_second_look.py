@@ -109,3 +109,28 @@ def test_a_second_look_takes_at_most_a_third_of_what_the_run_took(few_rows):
 
     taken = CHAINS * DRAWS * TRANSITIONS * BATCH
     assert budget.rows_worth_granting(Run, 10**9) == taken // 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "enough", "dimension", "granted"),
+    [
+        (300_000, 100_000.0, 20, True),
+        (300_000, 1_000.0, 20, False),  # the first order has little noise
+        (300_000, np.inf, 20, False),  # nothing is known of its noise
+        (300_000, 100_000.0, 100, False),  # the Hessian would cost more than is granted
+        (1_000, 100_000.0, 20, False),  # gradients are those of all rows
+    ],
+)
+def test_a_first_look_that_would_only_ask_for_a_second_one_is_granted_its_rows(
+    rows, enough, dimension, granted
+):
+    class Chains:
+        draws = np.ones((CHAINS, DRAWS, dimension))
+
+    class Run:
+        weights, walkers = np.ones((CHAINS, DRAWS)), (Chains,)
+        rows_of_draw, granted_rows = 1_000, 0
+
+    Run.rows = rows
+    found = budget.rows_for_hessian(Run, enough)
+    assert found == (budget.SECOND_LOOK * budget.GRADIENT_ROWS if granted else 0)
