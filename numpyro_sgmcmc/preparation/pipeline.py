@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.cpu.heap import give_back
+from numpyro_sgmcmc.cpu.heap import give_back, return_large_arrays
 from numpyro_sgmcmc.gradient import Plain
 from numpyro_sgmcmc.preconditioner import Identity, check_preconditioner
 from numpyro_sgmcmc.preparation import first, locate, warmup
@@ -56,6 +56,8 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
         return nothing_to_sample(options, request.num_warmup)
     with concretely():
         if target.structure.local is not None:
+            rows = max(plate.size for plate in target.structure.plates.values())
+            return_large_arrays(4 * rows)
             prepared = prepare_with_latents(target, options, request)
             give_back()  # Chains need as much memory again.
             return prepared
