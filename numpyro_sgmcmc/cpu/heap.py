@@ -8,7 +8,7 @@ from typing import Any
 from numpyro_sgmcmc.cpu.gate import is_on
 
 LARGE = 2**21
-"""Bytes from which on an array is large: it then takes longer to fill than to ask for its memory."""
+"""Bytes from which on an array is large: to fill it takes longer than to ask for its memory."""
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 """Numbers of these settings in `malloc.h` of glibc."""

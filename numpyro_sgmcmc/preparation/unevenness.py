@@ -37,6 +37,7 @@ from numpyro_sgmcmc.preparation.covariation import (
 )
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
+    CAUTION_ABOUT_NOISE,
     CORRECTED_SHARE,
     COVARIATION_ROWS,
     DENSE_DIMENSION,
@@ -61,7 +62,8 @@ def correctable_share(
 ) -> jax.Array:
     """Return the largest share of heating, in the noisiest direction, that may be taken out.
 
-    The measured average V has a relative error as well, which the share multiplies.
+    The measured average V has a relative error as well, which the share multiplies. It is that of
+    every coordinate, so that the largest of many counts.
 
     Args:
         target: the model bound to its data.
@@ -147,7 +149,7 @@ def _share(
     mean = jnp.mean(means, axis=0)
     away = (variances - means) / jnp.where(mean > 0, mean, 1.0)
     uneven = jnp.sqrt(jnp.maximum(jnp.sum(away[:, 0] * away[:, 1], axis=0) / (count - 1), 0.0))
-    unknown = jnp.std(jnp.mean(away, axis=1), axis=0, ddof=1) / count**0.5
+    unknown = CAUTION_ABOUT_NOISE * jnp.std(jnp.mean(away, axis=1), axis=0, ddof=1) / count**0.5
     bend = jnp.mean(curvatures, axis=0)
     bending = jnp.std(curvatures, axis=0, ddof=1) / jnp.where(bend > 0, bend, jnp.inf)
     bending = jnp.where(bend > 0, bending, jnp.inf)
