@@ -13,6 +13,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     GRADIENT_ROWS,
     HESSIAN_COST,
     LANCZOS_STEPS,
+    LARGE_NOISE,
     MORE_GRADIENT_NUMBERS,
     MORE_GRADIENT_POINTS,
     MOST_HESSIANS,
@@ -20,6 +21,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     SECOND_SHARE,
     SHARE_OF_ADVICE,
     SHARE_OF_RUN,
+    SMALL_NOISE,
 )
 
 
@@ -47,7 +49,8 @@ def rows_for_hessian(run: FinishedRun, enough: float) -> int:
     draws = run.weights.size
     most = most_rows(run, draws)
     each = most // most_points(run, draws)
-    is_noisy = each < enough < np.inf and each < run.rows and is_dense(run)
+    noise = SMALL_NOISE * enough / each  # relative to the gradient's own variance
+    is_noisy = LARGE_NOISE < noise < np.inf and each < run.rows and is_dense(run)
     cost = 2 * HESSIAN_COST * run.rows * run.walkers[0].draws.shape[2]
     granted = SECOND_LOOK * GRADIENT_ROWS
     return granted if is_noisy and most < cost <= granted else 0

@@ -80,8 +80,9 @@ GRADIENT_NUMBERS = 2**26
 GRADIENT_ROWS = 2 * 10**7
 """Gradients of single rows that a verdict may cost, for each walker, however short the run is."""
 
-SHARE_OF_RUN = 0.1
-"""Of the gradients of single rows that a longer run took: what a verdict of it may cost."""
+SHARE_OF_RUN = 0.08
+"""Of the gradients of single rows that a longer run took: what a verdict of it may cost. With its
+other parts it then takes a tenth of the run's time."""
 
 SHARE_OF_ADVICE = 0.25
 """Of the gradients of single rows that more draws would take: what a verdict may cost before it
@@ -100,6 +101,10 @@ many rows tell more than fewer draws with more rows."""
 SMALL_NOISE = 0.02
 """Variance of a gradient estimate's noise, relative to the gradient's own, that is small enough:
 over `GRADIENT_POINTS` draws it moves a standard deviation by 0.2 %, where the tolerance is 5 %."""
+
+LARGE_NOISE = 0.25
+"""The same variance from which on a first look would ask for a second one. It is 0.34 for late
+flights, whose first look did. With 0.11, for classes in schools, one look is enough."""
 
 EXPLAINED = 0.9
 """Share of the draws' variation that gradients must explain for a regression of the draws on them:

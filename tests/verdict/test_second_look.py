@@ -116,6 +116,7 @@ def test_a_second_look_takes_at_most_a_third_of_what_the_run_took(few_rows):
     [
         (300_000, 100_000.0, 20, True),
         (300_000, 1_000.0, 20, False),  # the first order has little noise
+        (300_000, 30_000.0, 20, False),  # and here less than would need a second look
         (300_000, np.inf, 20, False),  # nothing is known of its noise
         (300_000, 100_000.0, 100, False),  # the Hessian would cost more than is granted
         (1_000, 100_000.0, 20, False),  # gradients are those of all rows
