@@ -14,12 +14,14 @@ from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode, mode_at
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
+    CENTRED,
     HESSIAN_COLUMNS,
     HIDDEN_CURVATURE,
     ROWS_AT_ONCE,
     SCORED_ROWS,
     SECANT_ROWS,
     SECANT_STEPS,
+    SECANTS_AGREE,
     SMALLEST_SECANT,
 )
 from numpyro_sgmcmc.types import Minibatch
@@ -34,7 +36,8 @@ def with_secants(target: Target, mode: Mode, key: jax.Array) -> Mode | None:
     where curvature is hidden: where it exceeds that of the Hessian by far. How large it is follows
     from secants over one standard deviation to either side, first by J, then by the secants
     themselves: differences of gradients, column by column. With n of N rows they reach
-    sqrt(N / n) as far, as the posterior of n rows does. Each time the point moves by Newton's step.
+    sqrt(N / n) as far, as the posterior of n rows does. Each time the point moves by Newton's step,
+    or half as far where U would increase, until the secants agree with the last ones.
 
     Args:
         target: the model bound to its data, with one subsampled plate; else the result is None.
@@ -58,15 +61,19 @@ def with_secants(target: Target, mode: Mode, key: jax.Array) -> Mode | None:
     for _ in range(SECANT_STEPS):
         inputs = position, jnp.asarray(root, position.dtype), key_secants
         energy, gradient, secants = target.run(_secants, *inputs)
-        if not all(np.all(np.isfinite(x)) for x in (energy, gradient, secants)):
-            return best
-        if best is not None and float(energy) > float(best.potential_energy):
-            return best
+        is_finite = all(np.all(np.isfinite(x)) for x in (energy, gradient, secants))
+        if best is None and not is_finite:
+            return None
+        if best is not None and not (is_finite and energy <= best.potential_energy):
+            position = (best.position + position) / 2  # A step that went too far.
+            continue
         found, turn = np.linalg.eigh(np.asarray(secants, np.float64))
         found = np.maximum(found, SMALLEST_SECANT)
         back = np.linalg.solve(root.T, turn * np.sqrt(found))
         curvature = jnp.asarray(back @ back.T, position.dtype)
         best = mode_at(position, energy, gradient, curvature)
+        if found[0] > 1 / SECANTS_AGREE and found[-1] < SECANTS_AGREE and best.distance < CENTRED:
+            return best
         root = root @ turn / np.sqrt(found)
         position = position - jnp.asarray(root @ (root.T @ np.asarray(gradient)), position.dtype)
     return best

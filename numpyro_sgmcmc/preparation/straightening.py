@@ -11,7 +11,7 @@ from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, effects_of
 from numpyro_sgmcmc.preparation.recentring import linearised, moved
 from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.thresholds import BENT, LEAST_GAIN
+from numpyro_sgmcmc.preparation.thresholds import BENT, BENT_TURNS, LEAST_GAIN
 
 
 def straightened(target: Target, key: jax.Array, located: Located) -> Located:
@@ -39,24 +39,35 @@ def straightened(target: Target, key: jax.Array, located: Located) -> Located:
         return located
     key_draws, key_curvature = random.keys_of(key, 2)
     points = approximation.draw(key_draws, point_count(approximation.centre.size))
-    curvature = typical_curvature(target, approximation.spread, points, key_curvature).largest
-    if not float(curvature) > BENT:
+    lowest = _largest_curvature(target, approximation.spread, points, key_curvature)
+    if not lowest > BENT:
         return located
     structure = target.structure
     images = {image.site for image in structure.images(target.args, target.kwargs)}
     centre = structure.by_site(approximation.centre)
     values = jax.vmap(structure.unravel)(jnp.concatenate([approximation.centre[None], points]))
-    best, lowest, start = None, float(curvature), approximation
+    best, start = None, approximation
     weights = {name: jnp.full_like(centre[name], name not in images) for name in effects}
     for name in effects:
         tried = {**weights, name: 1 - weights[name]}
         chosen = target.partly_centred(tried)
         there = chosen.run(moved, values)
         spread = target.run(linearised, approximation, None, tried)
-        found = typical_curvature(chosen, spread, there[1:], key_curvature).largest
-        if float(found) * LEAST_GAIN <= lowest:
-            best, weights, lowest = chosen, tried, float(found)
+        found = _largest_curvature(chosen, spread, there[1:], key_curvature)
+        if found * LEAST_GAIN <= lowest:
+            best, weights, lowest = chosen, tried, found
             start = Approximation(there[0], spread)
     if best is None:
         return located
     return Located(start, anchor_at(best, start.centre), None, weights)
+
+
+def _largest_curvature(target: Target, spread: Dense, points: jax.Array, key: jax.Array) -> float:
+    """Return the largest curvature at several times as many points as a warm-up looks at.
+
+    They are looked at in turn by the warm-up's own program. Curvature at four draws of a bent
+    posterior's Gaussian was between 2.9 and 33.
+    """
+    turns = [jnp.roll(points, -turn, axis=0) for turn in range(BENT_TURNS)]
+    found = [typical_curvature(target, spread, each, key).largest for each in turns]
+    return float(jnp.max(jnp.stack(found)))

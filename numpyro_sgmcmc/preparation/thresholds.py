@@ -158,9 +158,13 @@ miss it. Counts that vary twice as much as their model says have 2."""
 SECANT_ROWS = 2**24
 """Gradients of single rows from which secants are computed, each time."""
 
-SECANT_STEPS = 4
-"""Times that they are: the first has the scale of the rows' gradients, and the last ones tell where
-the mode is."""
+SECANT_STEPS, SECANTS_AGREE = 12, 1.5
+"""Times that they are, at most, and the factor by which curvatures may then change: the first ones
+have the scale of the rows' gradients, and may be far from the mode."""
+
+CENTRED = 0.05
+"""Distance to the mode, in standard deviations, below which a point may stand for it. Rows' kinks
+hide the mode within about one over the root of their number."""
 
 SMALLEST_SECANT = 0.1
 """Smallest curvature by secants that is taken for one, in units of the last approximation's: where
@@ -377,9 +381,10 @@ MANY_ROWS = 4_096
 
 # Coordinates of effects.
 
-BENT = 3.0
+BENT, BENT_TURNS = 3.0, 4
 """Largest curvature at draws of a Gaussian at a mode, in its units, from which on other coordinates
-of effects are tried. The step size then falls short of a Gaussian's by sqrt(3)."""
+of effects are tried. The step size then falls short of a Gaussian's by sqrt(3). These are so many
+times `CURVATURE_POINTS` draws."""
 
 SCALES_LOOKED_AT = 16
 """Positions at which the scale of a non-centred effect must be positive. One that may have either

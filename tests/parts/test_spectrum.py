@@ -34,7 +34,7 @@ from numpyro_sgmcmc.preparation.spectrum import (
     predicting_instead,
     widening,
 )
-from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, TOLERANCE, WORTH
+from numpyro_sgmcmc.preparation.thresholds import CURVATURE_POINTS, SNAPSHOTS, TOLERANCE, WORTH
 from numpyro_sgmcmc.preparation.windows import Seen
 from numpyro_sgmcmc.stationary import relative_variance
 
@@ -241,7 +241,7 @@ def test_the_time_of_rows_is_that_of_their_autocorrelation(kept):
     for the spread of rows, of which chance leaves a part.
     """
     target, *_ = problem()
-    count, walkers = 200, 32
+    count, walkers = SNAPSHOTS, 400
     shocks = np.asarray(jax.random.normal(KEYS[3], (count, walkers, SIZE)))
     path = [shocks[0]]
     for shock in shocks[1:]:
