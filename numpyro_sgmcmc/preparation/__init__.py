@@ -4,7 +4,6 @@ from numpyro_sgmcmc.preparation.advice import duration, larger_minibatches, othe
 from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.coupling import groups_of
 from numpyro_sgmcmc.preparation.first import first_states
-from numpyro_sgmcmc.preparation.locate import value_and_grad
 from numpyro_sgmcmc.preparation.measure import curvature_at, curvatures
 from numpyro_sgmcmc.preparation.mode_search import second_order
 from numpyro_sgmcmc.preparation.noise import Noise, measured_noise
@@ -42,6 +41,5 @@ __all__ = [
     "point_count",
     "prepare",
     "second_order",
-    "value_and_grad",
     "warn_about_dropped_sites",
 ]

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import optax
 
-from numpyro_sgmcmc.preparation.thresholds import (
+from numpyro_sgmcmc.preparation.start_thresholds import (
     FAR_MEMORY,
     FAR_STEPS,
     FIT_STEP_SIZE,

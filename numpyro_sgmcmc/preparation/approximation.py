@@ -14,15 +14,9 @@ from numpyro_sgmcmc.preconditioner import Dense, Diagonal
 from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale
+from numpyro_sgmcmc.preparation.start_thresholds import CHECKED_DRAWS, NOT_GAUSSIAN, PROFILE
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import (
-    CHECKED_DRAWS,
-    FEWEST_POINTS,
-    MANY_SEGMENTS,
-    NOT_GAUSSIAN,
-    POINTS,
-    PROFILE,
-)
+from numpyro_sgmcmc.preparation.thresholds import FEWEST_POINTS, MANY_SEGMENTS, POINTS
 
 
 class Approximation(NamedTuple):

@@ -16,11 +16,7 @@ from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Diagonal
 from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import (
-    FEW_PARAMETERS,
-    MOST_COLUMNS,
-    SHARED_PARAMETERS,
-)
+from numpyro_sgmcmc.preparation.thresholds import FEW_PARAMETERS, MOST_COLUMNS, SHARED_PARAMETERS
 from numpyro_sgmcmc.subspace import Group, Subspace
 
 

@@ -10,12 +10,7 @@ import numpy as np
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.coupling import rescaled
-from numpyro_sgmcmc.preparation.thresholds import (
-    PATH_EACH,
-    RUN_AWAY,
-    STIFF,
-    UNCORRELATED,
-)
+from numpyro_sgmcmc.preparation.thresholds import PATH_EACH, RUN_AWAY, STIFF, UNCORRELATED
 from numpyro_sgmcmc.preparation.windows import Seen
 
 
@@ -93,27 +88,28 @@ def _shrunk(covariance: np.ndarray, draws: float) -> np.ndarray:
 
 
 def _narrowed(
-    shrunk: np.ndarray, covariance: np.ndarray, snapshots: np.ndarray, spread: Dense
+    shrunk: np.ndarray, covariance: np.ndarray, path: np.ndarray, spread: Dense
 ) -> np.ndarray:
     """Return a covariance that was shrunk towards I, narrowed along stiff directions.
 
     `_shrunk` gives I the same weight in all directions, and the slowest directions decide it. It
     can keep a variance of 1 where the draws have 0.0001, because the distance of the two is only
     1. Such a direction then limits the step size in all later windows. A stiff direction relaxes
-    between two snapshots. Along a slow one, draws may vary as little because walkers hardly move,
-    but then snapshots are autocorrelated. Snapshots that are not count as n independent draws. If
+    between two positions of the window's path. Along a slow one, draws may vary as little because
+    walkers hardly move, but then these positions are autocorrelated. If they are not, they count as
+    n independent draws. If
     the variance v along an axis were 1, its covariances with all axes would have the squared error
     (1 + tr C) / n. The squared distance of v from 1 is nearly 1, so that this is the weight w of I
-    (Ledoit and Wolf 2004), and the variance becomes w + (1 - w) v. In many dimensions snapshots
-    are too few: along some axis they vary little by chance.
+    (Ledoit and Wolf 2004), and the variance becomes w + (1 - w) v. Nothing is narrowed with fewer
+    than `PATH_EACH` positions for each dimension: along some axis they vary little by chance.
 
     Args:
         shrunk: the covariance that is changed, (d, d).
         covariance: that of the draws, C, in the coordinates y, (d, d).
-        snapshots: z - centre at snapshots of the walkers, over sqrt(T), (count, walkers, d).
+        path: z - centre at positions of the walkers, over sqrt(T), (count, walkers, d).
         spread: the map from y to z.
     """
-    count = snapshots.shape[0] * snapshots.shape[1]
+    count = path.shape[0] * path.shape[1]
     if PATH_EACH * len(covariance) > count:
         return shrunk
     variances, axes = np.linalg.eigh(covariance)
@@ -121,7 +117,7 @@ def _narrowed(
     if not stiff.any():
         return shrunk
     axes, variances = axes[:, stiff], variances[stiff]
-    along = snapshots @ np.linalg.inv(np.asarray(spread.factor, np.float64)).T @ axes
+    along = path @ np.linalg.inv(np.asarray(spread.factor, np.float64)).T @ axes
     along -= along.mean((0, 1))
     square = np.maximum(np.mean(along**2, axis=(0, 1)), np.finfo(np.float64).tiny)
     together = np.mean(along[1:] * along[:-1], axis=(0, 1)) / square

@@ -73,6 +73,7 @@ def locate(
 ) -> Located:
     """Return the Laplace approximation at a mode, or a mean-field fit if it is not sound.
 
+    Where the density has kinks, the mode's curvature is that of secants; see `with_secants`.
     Up to 500 dimensions the fit has correlations; see `with_correlations`.
 
     The mode is the best of those that are found from several starts, if the mode found from the
@@ -112,10 +113,11 @@ def locate(
             warn_about_other_modes(target.structure, others)
             approximation = target.run(laplace_at, mode, optimise=False)
             return Located(approximation, anchor_of(mode), others)
-        scored = with_secants(target, mode, jax.random.key(5))
-        if scored is not None and is_sound(target, scored, key_check):
-            approximation = target.run(laplace_at, scored, optimise=False)
-            return Located(approximation, anchor_of(scored))
+        key_secants, key_again = random.keys_of(jax.random.key(5), 2)
+        mended = with_secants(target, mode, key_secants)
+        if mended is not None and is_sound(target, mended, key_again):
+            approximation = target.run(laplace_at, mended, optimise=False)
+            return Located(approximation, anchor_of(mended))
         if is_minimum(mode):
             # Between neighbouring numbers, rounding alone makes U differ from a Gaussian's.
             scale = np.linalg.norm(laplace(mode).spread.factor, axis=1)
@@ -210,9 +212,4 @@ def anchor_of(mode: Mode) -> Anchor:
 
 def anchor_at(target: Target, position: jax.Array) -> Anchor:
     """Return an anchor at `position`: the point, and U and grad U of the whole data there."""
-    return Anchor(position, *target.total(value_and_grad, row_sums.value_and_grad, position))
-
-
-def value_and_grad(view: View, position: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Return U and grad U of the whole data."""
-    return view.value_and_grad(position)
+    return Anchor(position, *target.total(View.value_and_grad, row_sums.value_and_grad, position))

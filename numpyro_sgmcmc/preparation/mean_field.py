@@ -10,14 +10,10 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Diagonal
 from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.start_thresholds import FIT_DRAWS, FIT_STEPS, SMALLEST_SCALE
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import (
-    FIT_DRAWS,
-    FIT_STEPS,
-    MANY_NUMBERS,
-    SMALLEST_SCALE,
-)
+from numpyro_sgmcmc.preparation.thresholds import MANY_NUMBERS
 
 
 class Fit(NamedTuple):

@@ -11,18 +11,18 @@ import optax
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preparation.adam import adam_from_afar
 from numpyro_sgmcmc.preparation.axes import principal_axes
-from numpyro_sgmcmc.preparation.target import View
-from numpyro_sgmcmc.preparation.thresholds import (
+from numpyro_sgmcmc.preparation.start_thresholds import (
     ADAM_STEP_SIZE,
     ADAM_STEPS,
     ARRIVED,
-    DENSE_DIMENSION,
     DIAGONAL_PROBES,
     LATER_MEMORY,
     LBFGS_STEPS,
     LONGEST_STEP,
     NEWTON_STEPS,
 )
+from numpyro_sgmcmc.preparation.target import View
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
 
 
 class Mode(NamedTuple):

@@ -25,8 +25,8 @@ from numpyro_sgmcmc.preparation.mode import (
     with_diagonal,
     with_hessian,
 )
+from numpyro_sgmcmc.preparation.start_thresholds import ARRIVED, LBFGS_STEPS, NEWTON_STEPS
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import ARRIVED, LBFGS_STEPS, NEWTON_STEPS
 
 ALL_STEPS = np.int32(NEWTON_STEPS)
 
@@ -75,7 +75,8 @@ def second_order(
     """Return U, its gradient and its Hessian at a concrete point; NaN where U is not finite.
 
     In dimensions in which the warm-up forms the Hessian this is Newton's method, ended at its first
-    point, because the warm-up has compiled that program, unless effects have other coordinates now.
+    point, because the warm-up has compiled that program. It has not for effects that moved to other
+    coordinates.
     """
     if not is_dense(position) or target.centring is not None:
         return jax.device_get(target.run(View.second_order, position))

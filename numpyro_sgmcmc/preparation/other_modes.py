@@ -11,8 +11,9 @@ from numpyro_sgmcmc.preparation.approximation import Surroundings, describes, su
 from numpyro_sgmcmc.preparation.axes import principal_axes
 from numpyro_sgmcmc.preparation.mode import Mode
 from numpyro_sgmcmc.preparation.mode_search import newton_from
+from numpyro_sgmcmc.preparation.start_thresholds import APART, ARRIVED, BARRIER
 from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.thresholds import APART, ARRIVED, BARRIER, TOLERANCE
+from numpyro_sgmcmc.preparation.thresholds import TOLERANCE
 from numpyro_sgmcmc.state import OtherModes
 
 HIGHEST = 1e300

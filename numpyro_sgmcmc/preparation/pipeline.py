@@ -33,9 +33,10 @@ from numpyro_sgmcmc.preparation.recentring import recentred
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.stale import with_staleness
 from numpyro_sgmcmc.preparation.start import find_starts, several_keys
+from numpyro_sgmcmc.preparation.start_thresholds import SEARCHES
 from numpyro_sgmcmc.preparation.straightening import straightened
 from numpyro_sgmcmc.preparation.target import Target, concretely, is_traced
-from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION, SEARCHES
+from numpyro_sgmcmc.preparation.thresholds import DENSE_DIMENSION
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
 from numpyro_sgmcmc.state import DataTag, Tuned
 
@@ -57,7 +58,7 @@ def prepare(target: Target, options: Options, request: Request, tag: DataTag) ->
     with concretely():
         if target.structure.local is not None:
             rows = max(plate.size for plate in target.structure.plates.values())
-            return_large_arrays(4 * rows)
+            return_large_arrays(4 * rows)  # an array has at least one number of a row
             prepared = prepare_with_latents(target, options, request)
             give_back()  # Chains need as much memory again.
             return prepared

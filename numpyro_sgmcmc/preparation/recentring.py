@@ -109,7 +109,7 @@ def linearised(
 
     Args:
         view: of the model with effects as they are.
-        approximation: with a dense map.
+        approximation: with any linear map.
         before: weights of the approximation's coordinates by site of effects, None for the model's.
         after: weights of the other coordinates.
     """
@@ -118,8 +118,10 @@ def linearised(
     def other(position: jax.Array) -> jax.Array:
         return new.ravel(old.unravel(position))
 
-    _, change = jax.linearize(other, approximation.centre)
-    return Dense(jax.vmap(change, in_axes=1, out_axes=1)(approximation.spread.factor))
+    centre, spread = approximation.centre, approximation.spread
+    _, change = jax.linearize(other, centre)
+    columns = jax.vmap(lambda unit: change(spread.apply(unit)), out_axes=1)
+    return Dense(columns(jnp.eye(centre.size, dtype=centre.dtype)))
 
 
 def moved(view: View, values: dict[str, jax.Array]) -> jax.Array:

@@ -8,8 +8,8 @@ from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
 
 from numpyro_sgmcmc.model import Structure, log_densities
+from numpyro_sgmcmc.preparation.start_thresholds import COARSEST
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import COARSEST
 
 
 def check_start(target: Target, position: jax.Array, finite: bool) -> None:

@@ -17,8 +17,8 @@ from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.refusal import check_start
 from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.start_thresholds import MAX_TRIES, SHRINKAGE
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import MAX_TRIES, SHRINKAGE
 
 
 def several_keys(first: jax.Array, others: jax.Array, count: int) -> jax.Array:

@@ -6,24 +6,25 @@ from jax.core import Tracer
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense
-from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
-from numpyro_sgmcmc.preparation.kinks import typical_curvature
+from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.locate import Located, anchor_at, effects_of
+from numpyro_sgmcmc.preparation.measure import curvature_at
 from numpyro_sgmcmc.preparation.recentring import linearised, moved
 from numpyro_sgmcmc.preparation.target import Target
-from numpyro_sgmcmc.preparation.thresholds import BENT, BENT_TURNS, LEAST_GAIN
+from numpyro_sgmcmc.preparation.thresholds import BENT, BENT_TURNS, CURVATURE_POINTS, LEAST_GAIN
 
 
 def straightened(target: Target, key: jax.Array, located: Located) -> Located:
     """Return the start of a warm-up in the form of effects in which curvature varies least.
 
     Where the data determine s x well, and the effects x and their scale s badly, a non-centred
-    model has a bent posterior: x is a constant over s. Effects of neighbouring knots or times are
-    also correlated, and small bends of each are large ones of their sum. A mode exists, and its
-    Gaussian describes U at most of its draws, but the curvature there is many times that at the
-    mode, and limits the step size. In the centred form the same posterior may be a Gaussian. Each
-    site of effects is tried in its other form, and keeps it where the largest curvature at draws
-    of the Gaussian, carried over, is at most half as large.
+    model has a bent posterior: x is a constant divided by s. Effects of neighbouring knots or times
+    are also correlated, so that small bends of each add up to a large one of their sum. A mode
+    exists, and its Gaussian describes U at most of its draws, but the curvature at the draws is
+    many times that at the mode, and limits the step size. In the centred form the same posterior
+    may be a Gaussian. Each site of effects is tried in its other form. It keeps that form if the
+    largest curvature, at the same draws and in units of the same Gaussian, is at most half of what
+    it was.
 
     Args:
         target: the model bound to its data, with effects as in the model.
@@ -37,9 +38,9 @@ def straightened(target: Target, key: jax.Array, located: Located) -> Located:
     effects = effects_of(target, jax.random.key(3), approximation.centre)
     if not effects:
         return located
-    key_draws, key_curvature = random.keys_of(key, 2)
-    points = approximation.draw(key_draws, point_count(approximation.centre.size))
-    lowest = _largest_curvature(target, approximation.spread, points, key_curvature)
+    key_draws, *keys = random.keys_of(key, 1 + BENT_TURNS)
+    points = approximation.draw(key_draws, BENT_TURNS * CURVATURE_POINTS)
+    lowest = _largest_curvature(target, approximation.spread, points, keys)
     if not lowest > BENT:
         return located
     structure = target.structure
@@ -53,7 +54,7 @@ def straightened(target: Target, key: jax.Array, located: Located) -> Located:
         chosen = target.partly_centred(tried)
         there = chosen.run(moved, values)
         spread = target.run(linearised, approximation, None, tried)
-        found = _largest_curvature(chosen, spread, there[1:], key_curvature)
+        found = _largest_curvature(chosen, spread, there[1:], keys)
         if found * LEAST_GAIN <= lowest:
             best, weights, lowest = chosen, tried, found
             start = Approximation(there[0], spread)
@@ -62,12 +63,17 @@ def straightened(target: Target, key: jax.Array, located: Located) -> Located:
     return Located(start, anchor_at(best, start.centre), None, weights)
 
 
-def _largest_curvature(target: Target, spread: Dense, points: jax.Array, key: jax.Array) -> float:
-    """Return the largest curvature at several times as many points as a warm-up looks at.
+def _largest_curvature(
+    target: Target, spread: Dense, points: jax.Array, keys: list[jax.Array]
+) -> float:
+    """Return the largest curvature at points, (`BENT_TURNS` `CURVATURE_POINTS`, d).
 
-    They are looked at in turn by the warm-up's own program. Curvature at four draws of a bent
-    posterior's Gaussian was between 2.9 and 33.
+    The warm-up's program, which has been compiled, looks at a part of them at a time. All forms of
+    the effects are compared with the same keys.
     """
-    turns = [jnp.roll(points, -turn, axis=0) for turn in range(BENT_TURNS)]
-    found = [typical_curvature(target, spread, each, key).largest for each in turns]
+    parts = points.reshape(BENT_TURNS, CURVATURE_POINTS, -1)
+    found = [
+        target.run(curvature_at, spread, part, key, optimise=False).largest
+        for part, key in zip(parts, keys, strict=True)
+    ]
     return float(jnp.max(jnp.stack(found)))

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
+from numpyro_sgmcmc.preparation.start_thresholds import DISTANCES, WIDE, WIDEST
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import DISTANCES, WIDE, WIDEST
 from numpyro_sgmcmc.types import Minibatch
 
 

@@ -289,15 +289,24 @@ class View:
         """Return U and grad U."""
         return self.total(row_sums.value_and_grad, position)
 
-    def row_gradients(self, position: jax.Array) -> jax.Array:
-        """Return the gradient of each row's minibatch of one, (N, d), for one subsampled plate."""
+    def row_gradients(self, position: jax.Array, rows: jax.Array | None = None) -> jax.Array:
+        """Return the gradient of each row's minibatch of one, for one subsampled plate.
+
+        Args:
+            position: (d,).
+            rows: (n,); by default all of them.
+
+        Returns:
+            (n, d).
+        """
         ((name, plate),) = self.plates.items()
         key = jax.random.key(0) if self.structure.is_random else None
 
         def of_row(row: jax.Array) -> jax.Array:
             return jax.grad(self.potential)(position, Minibatch({name: row[None]}, key))
 
-        return jax.lax.map(of_row, jnp.arange(plate.size), batch_size=ROWS_AT_ONCE)
+        rows = jnp.arange(plate.size) if rows is None else rows
+        return jax.lax.map(of_row, rows, batch_size=ROWS_AT_ONCE)
 
     def hessian_product(self, position: jax.Array, vector: jax.Array) -> jax.Array:
         """Return H v."""

@@ -62,8 +62,8 @@ def correctable_share(
 ) -> jax.Array:
     """Return the largest share of heating, in the noisiest direction, that may be taken out.
 
-    The measured average V has a relative error as well, which the share multiplies. It is that of
-    every coordinate, so that the largest of many counts.
+    The measured average V has a relative error as well, which the share multiplies. Every
+    coordinate has one, and the largest of them counts: `CAUTION_ABOUT_NOISE` standard errors.
 
     Args:
         target: the model bound to its data.

@@ -16,7 +16,7 @@ from numpyro_sgmcmc.preparation.approximation import Approximation, point_count
 from numpyro_sgmcmc.preparation.autocorrelation import slowest
 from numpyro_sgmcmc.preparation.coupling import coupled
 from numpyro_sgmcmc.preparation.learning import is_lost, updated
-from numpyro_sgmcmc.preparation.locate import Located, anchor_at, value_and_grad
+from numpyro_sgmcmc.preparation.locate import Located, anchor_at
 from numpyro_sgmcmc.preparation.noise import noise_program
 from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.pace import (
@@ -33,11 +33,7 @@ from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.refusal import check_resolution
 from numpyro_sgmcmc.preparation.row_energies import time_of_rows
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import (
-    DENSE_COVARIANCE,
-    MOST_LOST,
-    WALKERS,
-)
+from numpyro_sgmcmc.preparation.thresholds import DENSE_COVARIANCE, MOST_LOST, WALKERS
 from numpyro_sgmcmc.preparation.tuning import choose_numbers
 from numpyro_sgmcmc.preparation.windows import Window
 from numpyro_sgmcmc.state import Pace, Tuned
@@ -191,7 +187,7 @@ def compile_ahead(
         start = shape(WALKERS, *position.shape)
         spread: Any = approximation.spread
         window.ahead(target, key, tuned, anchor, position, spread, position, start, length)
-        target.ahead(value_and_grad, position)
+        target.ahead(View.value_and_grad, position)
     if options.num_steps is None:
         tuned = tuned._replace(pace=Pace(*[shape(dtype=jnp.int32)] * 3))
     return Prepared(tuned, anchor, approximation, None)

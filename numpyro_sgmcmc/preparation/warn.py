@@ -20,7 +20,8 @@ from numpyro_sgmcmc.preparation.mode import Mode
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import Need, wanted_steps
 from numpyro_sgmcmc.preparation.prepared import Adaptation
-from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM, SEARCHES
+from numpyro_sgmcmc.preparation.start_thresholds import SEARCHES
+from numpyro_sgmcmc.preparation.thresholds import ADVISED_FROM
 from numpyro_sgmcmc.state import OtherModes
 
 

@@ -56,6 +56,7 @@ def at_points(
             return jax.tree.map(np.asarray, found)
 
     first = places[0]
+    # Tracing stays in this thread, because NumPyro's handlers are global.
     target.ready(fn, points[first], *given(first), *inputs, name=name, optimise=optimise)
     wall, all_processors = perf_counter(), process_time()
     parts = [of(first)]

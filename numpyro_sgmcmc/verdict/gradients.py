@@ -9,7 +9,7 @@ import numpy as np
 
 from numpyro_sgmcmc.gradient import Anchor, Plain
 from numpyro_sgmcmc.gradient.fixed_point import controlled_estimate
-from numpyro_sgmcmc.preparation import Target, View, second_order, value_and_grad
+from numpyro_sgmcmc.preparation import Target, View, second_order
 from numpyro_sgmcmc.types import Indices, Minibatch
 from numpyro_sgmcmc.verdict.at_points import ahead_at_points, at_points, random_rows, with_keys
 from numpyro_sgmcmc.verdict.thresholds import DENSE, HESSIAN_COST, MOST_BETA
@@ -67,7 +67,7 @@ def gradients(
         each = max((budget - hessian_cost) // (2 * len(points)), 1)
         return _second_order(target, points, key, centre, each)
     at_centre: Any = centre
-    anchor = Anchor(at_centre, *target.run(value_and_grad, centre))
+    anchor = Anchor(at_centre, *target.run(View.value_and_grad, centre))
     given = random_rows(structure, key, each)
     found = at_points(target, _controlled, points, _most(each), anchor, given=given)
     return np.asarray(found, np.float64)

@@ -22,7 +22,7 @@ from numpyro_sgmcmc import (
 )
 from numpyro_sgmcmc.gradient import FixedPoint
 from numpyro_sgmcmc.model import read_structure
-from numpyro_sgmcmc.preconditioner import Dense, Identity
+from numpyro_sgmcmc.preconditioner import Dense, Diagonal, Identity
 from numpyro_sgmcmc.preparation import Approximation, Target
 from numpyro_sgmcmc.preparation.locate import locate
 from numpyro_sgmcmc.preparation.measure import curvature_at
@@ -249,6 +249,18 @@ def walk(rows, y):
     z = numpyro.sample("z", dist.Normal(0, 1).expand([KNOTS]).to_event(1))
     with numpyro.plate("rows", WALK_ROWS, subsample_size=200) as i:
         numpyro.sample("y", dist.Normal(rows[i] @ (scale * z), 0.4), obs=y[i])
+
+
+def test_a_map_of_scales_alone_has_correlations_in_other_coordinates():
+    """A fit whose Hessian is not finite keeps such a map."""
+    target, size = target_of(), target_of().structure.dimension
+    scale, centre = jnp.linspace(0.5, 2.0, size), jnp.linspace(-1.0, 1.0, size)
+    after = {"effects": jnp.full(6, 0.3)}
+    found = [
+        target.run(linearised, Approximation(centre, spread), None, after, name=type(spread))
+        for spread in (Diagonal(scale), Dense(jnp.diag(scale)))
+    ]
+    np.testing.assert_allclose(found[0].factor, found[1].factor, rtol=1e-6)
 
 
 def walk_target(rows, y):

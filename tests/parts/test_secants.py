@@ -1,5 +1,7 @@
 """Modes of densities whose Hessian misses their kinks, against sums over a grid."""
 
+from typing import final
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,9 +9,10 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from numpyro_sgmcmc.preparation import secants
+from numpyro_sgmcmc.preparation import row_sums, secants
 from numpyro_sgmcmc.preparation.approximation import is_sound, laplace
 from numpyro_sgmcmc.preparation.mode_search import find_mode
+from numpyro_sgmcmc.preparation.passes import AbstractPasses
 from numpyro_sgmcmc.preparation.secants import with_secants
 from tests.parts.test_warmup import target_of
 
@@ -111,3 +114,26 @@ def test_a_hessian_that_misses_nothing_is_kept():
 def test_several_subsampled_plates_are_left_to_the_fit(targets):
     target = target_of(crossed, *targets["its own"].args)
     assert with_secants(target, find_mode(target, KEY, jnp.zeros(1)), KEY) is None
+
+
+@final
+class Others(AbstractPasses):
+    """Passes that are made here, and counted."""
+
+    def __init__(self, target):
+        self.target, self.made = target, []
+
+    def total(self, rows, centring, inputs):
+        self.made.append(rows)
+        return self.target.run(lambda view, *x: view.total(rows, *x), *inputs, name=(rows, "here"))
+
+
+def test_passes_over_all_rows_are_left_to_those_who_make_them(targets):
+    target = targets["its own"]
+    mode = find_mode(target, KEY, jnp.zeros(2))
+    others = Others(target)
+    found = with_secants(target.with_passes(others), mode, KEY)
+    assert set(others.made) == {row_sums.value_and_grad}
+    expected = with_secants(target, mode, KEY)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)

@@ -14,8 +14,8 @@ from numpyro_sgmcmc.preparation.latents.starts import Starts, starts_of
 from numpyro_sgmcmc.preparation.latents.walkers import redrawn_walkers, started
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.request import Request
+from numpyro_sgmcmc.preparation.start_thresholds import FIT_STEPS, SMALLEST_SCALE
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import FIT_STEPS, SMALLEST_SCALE
 
 ROUNDS = 12
 """Rounds of the fit, after each of which the latents of all rows are drawn anew."""

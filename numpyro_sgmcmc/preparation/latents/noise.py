@@ -11,11 +11,7 @@ from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.latents import LatentState
 from numpyro_sgmcmc.preparation.noise import Noise, wide_noise
 from numpyro_sgmcmc.preparation.target import View
-from numpyro_sgmcmc.preparation.thresholds import (
-    DENSE_NOISE,
-    WIDE_NOISE_DRAWS,
-    WIDE_NOISE_NUMBERS,
-)
+from numpyro_sgmcmc.preparation.thresholds import DENSE_NOISE, WIDE_NOISE_DRAWS, WIDE_NOISE_NUMBERS
 
 NOISE_DRAWS = 256
 """Minibatch gradients of each walker from which the noise is measured."""

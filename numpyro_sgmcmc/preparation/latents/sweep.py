@@ -12,8 +12,9 @@ from numpyro_sgmcmc.latents.blocks import in_blocks
 from numpyro_sgmcmc.latents.moves import draws_of, moved_by, visited
 from numpyro_sgmcmc.model.local import JointPotential
 from numpyro_sgmcmc.preparation.axes import principal_axes
+from numpyro_sgmcmc.preparation.start_thresholds import LONGEST_STEP
 from numpyro_sgmcmc.preparation.target import View
-from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS, LONGEST_STEP, ROWS_AT_ONCE
+from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS, ROWS_AT_ONCE
 
 ACCEPTED = 0.7
 """Acceptance probability of the rows' moves to which their step size is adapted: near the best for
