@@ -53,7 +53,8 @@ class Worst(NamedTuple):
         error: of a standard deviation, relative, or of a mean, in standard deviations.
         lower: bound of the modulus of the kernel's own error, all coordinates taken together.
         upper: bound of the modulus of the reported estimate's error.
-        standard_error: Monte Carlo standard error of the reported estimate.
+        standard_error: Monte Carlo standard error of `error`, the one that decides the bound: as a
+            measurement of the kernel's error, or of the reported estimate's.
     """
 
     site: str

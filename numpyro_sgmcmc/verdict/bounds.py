@@ -57,16 +57,19 @@ def worst_pair(
     ends = scaled(errors.value - away), scaled(errors.value + away)
     lower = np.where(ends[0] * ends[1] > 0, np.minimum(*np.abs(ends)), 0.0)
     unseen = batches.standard_errors_for(2 * UNSEEN_BIAS)
-    upper = np.maximum(
-        _largest(together.value, together.uncertainty, batches.beyond, scaled),
-        _largest(together.value, together.monte_carlo, unseen, scaled),
-    )
+    of_estimate = _largest(together.value, together.uncertainty, batches.beyond, scaled)
+    of_kernel = _largest(together.value, together.monte_carlo, unseen, scaled)
+    upper = np.maximum(of_estimate, of_kernel)
+    deciding = np.where(of_estimate > of_kernel, together.uncertainty, together.monte_carlo)
     found = []
-    for bound, by in ((lower, errors), (upper, together)):
+    for bound, value, deviation in (
+        (lower, errors.value, errors.monte_carlo),
+        (upper, together.value, deciding),
+    ):
         at = int(np.argmax(np.where(np.isnan(bound), np.inf, bound)))
-        half = scaled(by.value[at] + by.monte_carlo[at]) - scaled(by.value[at])
-        error = float(scaled(by.value[at]))
-        found.append(Worst(name_of(at), error, float(lower[at]), float(upper[at]), float(half)))
+        error = scaled(value[at])
+        half = float(scaled(value[at] + deviation[at]) - error)
+        found.append(Worst(name_of(at), float(error), float(lower[at]), float(upper[at]), half))
     return found[0], found[1]
 
 

@@ -1,6 +1,7 @@
 """One sentence: the outcome, its cause, and the number that mends it."""
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from numpyro_sgmcmc.verdict.thresholds import (
     MEAN_TOLERANCE,
     SD_TOLERANCE,
 )
+
+ROUNDING = 1e-6
+"""What floating-point arithmetic may add to a bound in units of its last decimal."""
 
 
 def sentence_of(outcome: Outcome, causes: list[Cause], evidence: Evidence) -> str:
@@ -52,8 +56,9 @@ def _calibrated(evidence: Evidence) -> str:
     sd, mean = evidence.sd[1], evidence.mean[1]
     return (
         f"the worst standard deviation is measured {100 * abs(sd.error):.1f} % off (at most"
-        f" {100 * sd.upper:.1f} %), the worst mean {abs(mean.error):.2f} standard deviations (at"
-        f" most {mean.upper:.2f}); smallest effective sample size {evidence.ess[1]:,.0f}."
+        f" {_percent_above(sd.upper)}), the worst mean {abs(mean.error):.2f} standard"
+        f" deviations (at most {_rounded_up(mean.upper, 2)}); smallest effective sample size"
+        f" {evidence.ess[1]:,.0f}."
         f"{_ages(evidence)}"
     )
 
@@ -255,13 +260,13 @@ def _imprecise(evidence: Evidence) -> str:
     if not sd.upper <= SD_TOLERANCE:
         return (
             f"the standard deviation of {sd.site} is measured {_percent(sd.error)} off (Monte Carlo"
-            f" error {_percent(sd.standard_error)}) and may be {_percent(sd.upper)} off, more than"
-            f" {_percent(SD_TOLERANCE)}."
+            f" error {_percent(sd.standard_error)}) and may be {_percent_above(sd.upper)} off, more"
+            f" than {_percent(SD_TOLERANCE)}."
         )
     return (
         f"the mean of {mean.site} is measured {mean.error:+.2f} standard deviations off (Monte"
-        f" Carlo error {mean.standard_error:.2f}) and may be {mean.upper:.2f} off, more than"
-        f" {MEAN_TOLERANCE}."
+        f" Carlo error {mean.standard_error:.2f}) and may be {_rounded_up(mean.upper, 2)} off,"
+        f" more than {MEAN_TOLERANCE}."
     )
 
 
@@ -291,3 +296,17 @@ def _percent(error: float) -> str:
         return "without bound"
     percent = 100 * error
     return f"{percent:.0f} %" if abs(percent) >= 10 else f"{percent:.1f} %"
+
+
+def _percent_above(bound: float) -> str:
+    if not np.isfinite(bound):
+        return _rounded_up(bound, 0)
+    percent = 100 * bound
+    return f"{_rounded_up(percent, 0 if percent >= 10 else 1)} %"
+
+
+def _rounded_up(bound: float, decimals: int) -> str:
+    """Return a bound with so many decimals, rounded up so that it still holds."""
+    if not np.isfinite(bound):
+        return "infinitely"
+    return f"{ceil(bound * 10**decimals - ROUNDING) / 10**decimals:.{decimals}f}"

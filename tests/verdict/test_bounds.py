@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from numpyro_sgmcmc.verdict.batches import batches_of
-from numpyro_sgmcmc.verdict.bounds import MOST_BIAS, factor_needed
+from numpyro_sgmcmc.verdict.bounds import MOST_BIAS, factor_needed, worst_pair
 from numpyro_sgmcmc.verdict.budget import independent_points
-from numpyro_sgmcmc.verdict.errors import Errors
+from numpyro_sgmcmc.verdict.errors import Errors, as_sd
+from numpyro_sgmcmc.verdict.pooling import Judged
 
 NOTHING = np.zeros(1)
 FINE = Errors(NOTHING, NOTHING, NOTHING, NOTHING)
@@ -73,6 +74,20 @@ def test_an_error_that_chance_does_not_explain_stays():
         assert of_mean(-value, value / 3.4) == of_mean(value, value / 3.4)
     by_chance = (quantiles * 0.2 / 2.8 / 0.1) ** 2
     assert of_mean(0.2, 0.2 / 2.8) == pytest.approx(by_chance, rel=0.025)
+
+
+@pytest.mark.parametrize(
+    ("uncertainty", "monte_carlo", "times"),
+    [(0.1, 0.05, BATCHES.beyond), (0.01, 0.1, BATCHES.standard_errors_for(0.1))],
+    ids=["estimate", "kernel"],
+)
+def test_the_standard_error_is_the_one_that_the_bound_comes_from(uncertainty, monte_carlo, times):
+    """A reader who adds so many standard errors to the error finds the bound."""
+    errors = Errors(NOTHING, np.array([uncertainty]), np.array([monte_carlo]), NOTHING)
+    _, worst = worst_pair(Judged(errors, errors), BATCHES, str, as_sd)
+    largest = max(uncertainty, monte_carlo)
+    assert worst.standard_error == pytest.approx(as_sd(largest))
+    assert worst.upper == pytest.approx(-as_sd(-times * largest))
 
 
 def test_points_further_apart_tell_more():

@@ -292,6 +292,28 @@ def test_more_draws_are_advised_with_their_time_and_what_is_faster():
     assert "numpyro.infer.NUTS" in advised(passes=150.0)
 
 
+@pytest.mark.parametrize(
+    ("sd", "mean", "said"),
+    [
+        (0.0502, 0.0, "may be 5.1 % off, more than 5.0 %"),
+        (0.1202, 0.0, "may be 13 % off"),
+        (np.inf, 0.0, "may be infinitely off"),
+        (0.05, 0.1001, "may be 0.11 off, more than 0.1"),
+    ],
+)
+def test_a_bound_above_its_limit_never_reads_as_if_it_were_the_limit(sd, mean, said):
+    worst = lambda upper: (Worst("z", 0.0, 0.0, upper, 0.01),) * 2  # noqa: E731
+    found = evidence(sd=worst(sd), mean=worst(mean))
+    assert said in sentence_of(Outcome.NOT_KNOWN, [Cause.IMPRECISE], found)
+
+
+def test_a_bound_that_holds_reads_as_one_that_holds():
+    worst = lambda upper: (Worst("z", 0.0, 0.0, upper, 0.01),) * 2  # noqa: E731
+    found = evidence(sd=worst(0.05), mean=worst(0.1))
+    sentence = sentence_of(Outcome.CALIBRATED, [], found)
+    assert "(at most 5.0 %)" in sentence and "(at most 0.10)" in sentence
+
+
 def test_settings_for_predictions_are_named():
     known = Predictions(pd.DataFrame(), ("f", 900.0), ("f", 1.001))
     advised = lambda **c: sentence_of(  # noqa: E731
