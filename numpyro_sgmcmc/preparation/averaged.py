@@ -15,6 +15,8 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.approximation import Approximation
+from numpyro_sgmcmc.preparation.secants import secants
+from numpyro_sgmcmc.preparation.start_thresholds import HIDDEN_CURVATURE
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     AVERAGED_DRAWS,
@@ -31,7 +33,7 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     A curvature below 1 widens the fit. It counts with `CAUTION_ABOUT_CURVATURE` standard errors of
     its average over draws, and as 1 if this is larger than 1 or not positive. A coordinate whose
     own curvature varies much over the draws, such as a scale near 0, keeps its fit and has no
-    correlations.
+    correlations. Where second derivatives miss the curvature of kinks, secants measure it.
 
     Args:
         target: the model bound to its data.
@@ -42,6 +44,10 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
         return fit
     found = target.run(_curvatures, fit, key)
     hessians, rounding = np.asarray(found, np.float64), float(jnp.finfo(found.dtype).eps)
+    if np.all(np.isfinite(hessians)) and is_hidden(hessians):
+        if len(target.structure.plates) != 1:
+            return fit
+        hessians = np.asarray(target.run(_secants, fit, key), np.float64)
     if not np.all(np.isfinite(hessians)):
         return fit
     hessians = _apart(hessians)
@@ -53,6 +59,17 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     used = np.where(curvatures < 1, soft, curvatures)
     root = np.asarray(fit.spread.scale)[:, None] * axes / np.sqrt(used)
     return fit._replace(spread=Dense(jnp.asarray(root, fit.centre.dtype)))
+
+
+def is_hidden(hessians: np.ndarray) -> bool:
+    """Return whether S H S at draws, (draws, d, d), misses curvature of a coordinate.
+
+    The gradients that the fit follows have kinks, and second derivatives have not. At the optimum a
+    diagonal entry is 1 on average.
+    """
+    own = np.diagonal(hessians, axis1=1, axis2=2)
+    steady = own.std(0, ddof=1) <= VARYING_CURVATURE * np.abs(own.mean(0))
+    return bool(np.any(steady & (HIDDEN_CURVATURE * own.mean(0) < 1)))
 
 
 def _apart(hessians: np.ndarray) -> np.ndarray:
@@ -72,5 +89,16 @@ def _curvatures(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
         rows = view.many_rows(point[1], AVERAGED_ROWS)
         hessian = row_sums.second_order(view, rows, point[0])[2]
         return scale[:, None] * (hessian + hessian.T) / 2 * scale
+
+    return jax.lax.map(at, (fit.draw(key_draws, AVERAGED_DRAWS), jnp.stack(keys)))
+
+
+def _secants(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
+    """Return the same by secants over one standard deviation of each coordinate."""
+    key_draws, *keys = random.split(key, AVERAGED_DRAWS + 1)
+    root, most = jnp.diag(fit.spread.scale), 2 * fit.centre.size * AVERAGED_ROWS
+
+    def at(point: tuple[jax.Array, jax.Array]) -> jax.Array:
+        return secants(view, point[0], root, point[1], most)
 
     return jax.lax.map(at, (fit.draw(key_draws, AVERAGED_DRAWS), jnp.stack(keys)))

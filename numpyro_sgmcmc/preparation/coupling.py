@@ -15,6 +15,8 @@ import numpy as np
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Diagonal
 from numpyro_sgmcmc.preparation import row_sums
+from numpyro_sgmcmc.preparation.secants import secants_along
+from numpyro_sgmcmc.preparation.start_thresholds import HIDDEN_CURVATURE
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import FEW_PARAMETERS, MOST_COLUMNS, SHARED_PARAMETERS
 from numpyro_sgmcmc.subspace import Group, Subspace
@@ -47,10 +49,17 @@ def coupled(target: Target, centre: jax.Array, scale: jax.Array) -> Coupled:
     """Return the coupled map for an approximation by independent Gaussians, N(centre, scale^2).
 
     The inverse of the Hessian at the centre, restricted to the directions, is their covariance.
+    Along a shared parameter the Hessian of such a fit is about 1. Where it is far smaller, it
+    misses the curvature of kinks, and secants measure that.
     """
-    subspace = Subspace.of(groups_of(target.structure), 1 / scale)
+    groups = groups_of(target.structure)
+    subspace = Subspace.of(groups, 1 / scale)
     rows = row_sums.restricted_hessian
     found = target.total(_restricted_hessian, rows, centre, scale, subspace)
+    shared = np.concatenate([np.full(g.directions, g.directions == g.size) for g in groups])
+    own = np.diagonal(np.asarray(found))[shared]
+    if np.any(HIDDEN_CURVATURE * np.abs(own) < 1) and len(target.structure.plates) == 1:
+        found = target.run(_restricted_secants, centre, scale, subspace, jax.random.key(9))
     hessian = np.asarray(found, np.float64)
     factor = np.eye(len(hessian))
     if np.all(np.isfinite(hessian)):
@@ -85,3 +94,15 @@ def _restricted_hessian(
 ) -> jax.Array:
     """Return P' D H D P at the centre, (r, r), in one pass over the data; D = diag(scale)."""
     return view.total(row_sums.restricted_hessian, centre, scale, subspace)
+
+
+def _restricted_secants(
+    view: View, centre: jax.Array, scale: jax.Array, subspace: Subspace, key: jax.Array
+) -> jax.Array:
+    def push(one: jax.Array) -> jax.Array:
+        return scale * subspace.vector(one)
+
+    def pull(gradient: jax.Array) -> jax.Array:
+        return subspace.coordinates(scale * gradient)
+
+    return secants_along(view, centre, push, pull, subspace.size, key)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preparation.approach import Approach, units_of
 from numpyro_sgmcmc.preparation.approximation import Approximation
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.stiffness import least_stiff
@@ -38,7 +39,11 @@ class Informed(NamedTuple):
 
 
 def informed_fit(
-    target: Target, key: jax.Array, start: jax.Array, effects: Sequence[str]
+    target: Target,
+    key: jax.Array,
+    start: jax.Array,
+    effects: Sequence[str],
+    approach: Approach | None = None,
 ) -> Informed:
     """Return the fit in coordinates of least stiffness, from a first fit of non-centred effects.
 
@@ -57,15 +62,27 @@ def informed_fit(
         key: of minibatches, noise and draws.
         start: where the means start, (d,), in the coordinates of the model.
         effects: sites of effects that can move.
+        approach: where the first fit starts instead and its units, in coordinates of non-centred
+            effects; None if the posterior is near and on usual scales.
 
     Raises:
         ValueError: if the density has no finite integral along a coordinate.
     """
     key_first, key_draws, key_second = random.keys_of(key, 3)
-    zeros = {name: jnp.zeros_like(target.structure.prototype[name]) for name in effects}
-    apart = target.partly_centred(zeros)
-    first = mean_field(apart, key_first, start).approximation
+    apart = non_centred(target, effects)
+    from_there = start if approach is None else approach.position
+    units = None if approach is None else approach.units
+    first = mean_field(apart, key_first, from_there, units=units).approximation
     values, log_scales = apart.run(_scales, first, key_draws)
+
+    def again(placed: Target, start: jax.Array) -> Approximation:
+        if approach is None:
+            return mean_field(placed, key_second, start).approximation
+        draws = apart.run(_draws, first, jax.random.key(8))
+        units = units_of(np.asarray(placed.run(_deviations, draws)))
+        there = placed.run(_position, values)
+        return mean_field(placed, key_second, there, units=jnp.asarray(units)).approximation
+
     log_scales = _known({name: np.asarray(log_scales[name], np.float64) for name in effects})
     variances = target.structure.by_site(first.spread.scale**2)
     found = {}
@@ -76,18 +93,23 @@ def informed_fit(
         found[name] = least_stiff(log_scale, information, slack)
     stiffest = max((float(np.max(best.stiffness)) for best in found.values()), default=np.inf)
     if not stiffest < MOST_STIFF:  # The fit does not show how the scales vary.
-        return Informed(mean_field(target, key_second, start).approximation, None, 0.0)
-    non_centred = {image.site for image in target.structure.images(target.args, target.kwargs)}
+        return Informed(again(target, start), None, 0.0)
+    in_the_model = {image.site for image in target.structure.images(target.args, target.kwargs)}
     weights = {
         name: jnp.asarray(best.weights, start.dtype)
         for name, best in found.items()
-        if name in non_centred or np.any(best.weights < 1)
+        if name in in_the_model or np.any(best.weights < 1)
     }
     if not weights:  # All effects stay centred.
-        return Informed(mean_field(target, key_second, start).approximation, None, 0.0)
+        return Informed(again(target, start), None, 0.0)
     placed = target.partly_centred(weights)
-    again = mean_field(placed, key_second, placed.run(_position, values)).approximation
-    return Informed(again, weights, stiffest)
+    return Informed(again(placed, placed.run(_position, values)), weights, stiffest)
+
+
+def non_centred(target: Target, effects: Sequence[str]) -> Target:
+    """Return the model with its effects, if any, in non-centred coordinates."""
+    zeros = {name: jnp.zeros_like(target.structure.prototype[name]) for name in effects}
+    return target.partly_centred(zeros or None)
 
 
 def _known(log_scales: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -110,6 +132,17 @@ def _scales(
         return coordinates.log_scales(structure.unravel(position))
 
     return structure.unravel(approximation.centre), jax.vmap(log_scales_at)(points)
+
+
+def _draws(view: View, approximation: Approximation, key: jax.Array) -> dict[str, jax.Array]:
+    """Return unconstrained values by site at draws, (draws, ...)."""
+    points = approximation.draw(key, FEW_FIT_SCALES)
+    return jax.vmap(view.structure.unravel)(points)
+
+
+def _deviations(view: View, draws: dict[str, jax.Array]) -> jax.Array:
+    """Return the standard deviation of each coordinate over such draws, (d,)."""
+    return jnp.std(jax.vmap(view.structure.ravel)(draws), axis=0)
 
 
 def _position(view: View, values: dict[str, jax.Array]) -> jax.Array:

@@ -12,6 +12,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import Anchor
 from numpyro_sgmcmc.model import movable_sites
 from numpyro_sgmcmc.preparation import row_sums
+from numpyro_sgmcmc.preparation.approach import approached, is_far
 from numpyro_sgmcmc.preparation.approximation import (
     Approximation,
     describes,
@@ -23,7 +24,7 @@ from numpyro_sgmcmc.preparation.approximation import (
     surroundings_of,
 )
 from numpyro_sgmcmc.preparation.averaged import with_correlations
-from numpyro_sgmcmc.preparation.informed import informed_fit
+from numpyro_sgmcmc.preparation.informed import informed_fit, non_centred
 from numpyro_sgmcmc.preparation.mean_field import mean_field
 from numpyro_sgmcmc.preparation.mode import Mode, adam, is_dense, newton
 from numpyro_sgmcmc.preparation.mode_search import ALL_STEPS, describe, find_mode, refined
@@ -123,9 +124,15 @@ def locate(
             scale = np.linalg.norm(laplace(mode).spread.factor, axis=1)
             check_resolution(target.structure, mode.position, scale)
     effects = effects_of(target, jax.random.key(3), start) if may_recentre else ()
-    stiffest = 0.0
-    if effects and not is_dense(start):
-        approximation, centring, stiffest = informed_fit(target, key_fit, start, effects)
+    stiffest, approach = 0.0, None
+    if not is_dense(start) or is_far(mode, start):
+        approach = approached(non_centred(target, effects), jax.random.key(7), start)
+    if effects and (not is_dense(start) or approach is not None):
+        found = informed_fit(target, key_fit, start, effects, approach)
+        approximation, centring, stiffest = found
+    elif approach is not None:
+        fit = mean_field(target, key_fit, approach.position, units=approach.units)
+        approximation, centring = fit
     else:
         approximation, centring = mean_field(target, key_fit, start, effects)
     chosen = target.partly_centred(centring)

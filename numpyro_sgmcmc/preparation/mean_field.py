@@ -10,10 +10,10 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Diagonal
 from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.approximation import Approximation
-from numpyro_sgmcmc.preparation.start_thresholds import FIT_DRAWS, FIT_STEPS, SMALLEST_SCALE
+from numpyro_sgmcmc.preparation.divergence import divergence, draws_in
+from numpyro_sgmcmc.preparation.start_thresholds import FIT_STEPS, SMALLEST_SCALE
 from numpyro_sgmcmc.preparation.tails import check_tails
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import MANY_NUMBERS
 
 
 class Fit(NamedTuple):
@@ -40,7 +40,11 @@ class _Params(NamedTuple):
 
 
 def mean_field(
-    target: Target, key: jax.Array, start: jax.Array, effects: tuple[str, ...] = ()
+    target: Target,
+    key: jax.Array,
+    start: jax.Array,
+    effects: tuple[str, ...] = (),
+    units: jax.Array | None = None,
 ) -> Fit:
     """Return the independent Gaussians of least reverse Kullback-Leibler divergence.
 
@@ -56,31 +60,37 @@ def mean_field(
         key: of minibatches and noise.
         start: where the means start, (d,), in the coordinates of the model.
         effects: sites of effects whose coordinates are fitted.
+        units: of each coordinate, (d,), in which Adam's steps are taken; 1 if None.
 
     Raises:
         ValueError: if the density has no finite integral along a coordinate.
     """
     logits = {name: jnp.zeros_like(target.structure.prototype[name]) for name in effects}
-    centre, scale, weights = target.run(_fit, key, start, logits or None)
+    centre, scale, weights = target.run(_fit, key, start, logits or None, units)
     check_tails(target.partly_centred(weights), centre, scale)
     return Fit(Approximation(centre, Diagonal(scale)), weights)
 
 
 def _fit(
-    view: View, key: jax.Array, start: jax.Array, logits: dict[str, jax.Array] | None
+    view: View,
+    key: jax.Array,
+    start: jax.Array,
+    logits: dict[str, jax.Array] | None,
+    units: jax.Array | None,
 ) -> tuple[jax.Array, jax.Array, Any]:
     optimizer = adam_of_a_fit()
-    draws = FIT_DRAWS if start.size < MANY_NUMBERS else 1
+    draws = draws_in(start.size)
+
+    def in_the_model(centre: jax.Array) -> jax.Array:
+        return centre if units is None else start + units * centre
+
+    def log_scales(log_scale: jax.Array) -> jax.Array:
+        return log_scale if units is None else log_scale + jnp.log(units)
 
     def loss(params: _Params, key: jax.Array) -> jax.Array:
-        centre, log_scale, _ = params
-        potential = view.partly_centred(params.weights).potential
-        key_batch, key_noise = random.split(key)
-        noise = random.normal(key_noise, (draws, centre.size), centre.dtype)
-        batch = view.draw(key_batch)
-        points = centre + jnp.exp(log_scale) * noise
-        energies = jax.vmap(lambda z: potential(z, batch))(points)
-        return jnp.mean(energies) - jnp.sum(log_scale)
+        placed = view.partly_centred(params.weights)
+        centre, log_scale = in_the_model(params.centre), log_scales(params.log_scale)
+        return divergence(placed, centre, log_scale, key, draws)
 
     def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
         params, state = carry
@@ -88,11 +98,13 @@ def _fit(
         update, state = optimizer.update(gradient, state, params)
         return (optax.apply_updates(params, update), state), None
 
-    params = _Params(start, jnp.full_like(start, jnp.log(SMALLEST_SCALE)), logits)
+    first_centre = start if units is None else jnp.zeros_like(start)
+    params = _Params(first_centre, jnp.full_like(start, jnp.log(SMALLEST_SCALE)), logits)
     if logits is not None:
         values, placed = view.structure.unravel(start), view.partly_centred(params.weights)
         params = params._replace(centre=placed.structure.ravel(values))
     first: Any = params
     carry = (first, optimizer.init(first))
     (params, _), _ = jax.lax.scan(body, carry, random.split(key, FIT_STEPS))
-    return params.centre, jnp.exp(params.log_scale), params.weights
+    scale = jnp.exp(log_scales(params.log_scale))
+    return in_the_model(params.centre), scale, params.weights

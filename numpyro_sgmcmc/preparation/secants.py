@@ -1,5 +1,7 @@
 """A Gaussian approximation by secants, for densities whose Hessian misses their kinks."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,14 +65,14 @@ def with_secants(target: Target, mode: Mode, key: jax.Array) -> Mode | None:
     for _ in range(SECANT_STEPS):
         energy, gradient = target.total(View.value_and_grad, row_sums.value_and_grad, position)
         columns = jnp.asarray(root, position.dtype)
-        secants = target.run(_secants, position, columns, key_secants)
-        is_finite = all(np.all(np.isfinite(x)) for x in (energy, gradient, secants))
+        curved = target.run(secants, position, columns, key_secants)
+        is_finite = all(np.all(np.isfinite(x)) for x in (energy, gradient, curved))
         if best is None and not is_finite:
             return None
         if best is not None and not (is_finite and energy <= best.potential_energy):
             position = (best.position + position) / 2  # A step that went too far.
             continue
-        found, turn = np.linalg.eigh(np.asarray(secants, np.float64))
+        found, turn = np.linalg.eigh(np.asarray(curved, np.float64))
         found = np.maximum(found, SMALLEST_SECANT)
         back = np.linalg.solve(root.T, turn * np.sqrt(found))
         curvature = jnp.asarray(back @ back.T, position.dtype)
@@ -94,18 +96,52 @@ def _score_matrix(view: View, position: jax.Array, key: jax.Array) -> jax.Array:
     return found.T @ found / len(found)
 
 
-def _secants(view: View, position: jax.Array, root: jax.Array, key: jax.Array) -> jax.Array:
-    """Return the curvature by secants along the columns of a root R, R' H R."""
+def secants(
+    view: View, position: jax.Array, root: jax.Array, key: jax.Array, most: int | None = None
+) -> jax.Array:
+    """Return the curvature by secants along the columns of a root R, R' H R.
+
+    Args:
+        view: of a model with one subsampled plate.
+        position: (d,).
+        root: R, (d, k); its columns are of the length of standard deviations.
+        key: of rows.
+        most: gradients of single rows that are computed at most; `SECANT_ROWS` if None.
+    """
+    push, pull = (lambda x: root @ x), (lambda x: root.T @ x)
+    return secants_along(view, position, push, pull, root.shape[1], key, most)
+
+
+def secants_along(
+    view: View,
+    position: jax.Array,
+    push: Callable[[jax.Array], jax.Array],
+    pull: Callable[[jax.Array], jax.Array],
+    size: int,
+    key: jax.Array,
+    most: int | None = None,
+) -> jax.Array:
+    """Return the same for a root that is given by its products.
+
+    Args:
+        view: see `secants`.
+        position: likewise.
+        push: from x, (k,), to R x, (d,).
+        pull: from z, (d,), to R' z, (k,).
+        size: k.
+        key: see `secants`.
+        most: likewise.
+    """
     ((name, plate),) = view.plates.items()
-    rows = view.many_rows(key, max(SECANT_ROWS // (2 * position.size), 1))
+    rows = view.many_rows(key, max((most or SECANT_ROWS) // (2 * size), 1))
     reach = (plate.size / len(rows.indices[name])) ** 0.5
 
     def slope(position: jax.Array) -> jax.Array:
         return jax.grad(view.potential)(position, rows)
 
-    def column(direction: jax.Array) -> jax.Array:
-        away = reach * direction
-        return root.T @ (slope(position + away) - slope(position - away)) / (2 * reach)
+    def column(one: jax.Array) -> jax.Array:
+        away = reach * push(one)
+        return pull(slope(position + away) - slope(position - away)) / (2 * reach)
 
-    found = jax.lax.map(column, root.T, batch_size=HESSIAN_COLUMNS)
+    found = jax.lax.map(column, jnp.eye(size, dtype=position.dtype), batch_size=HESSIAN_COLUMNS)
     return (found + found.T) / 2
