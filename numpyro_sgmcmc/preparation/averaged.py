@@ -15,8 +15,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation import row_sums
 from numpyro_sgmcmc.preparation.approximation import Approximation
-from numpyro_sgmcmc.preparation.secants import secants
-from numpyro_sgmcmc.preparation.start_thresholds import HIDDEN_CURVATURE
+from numpyro_sgmcmc.preparation.secants import is_small, misses_kinks, secants_along
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import (
     AVERAGED_DRAWS,
@@ -44,12 +43,13 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
         return fit
     found = target.run(_curvatures, fit, key)
     hessians, rounding = np.asarray(found, np.float64), float(jnp.finfo(found.dtype).eps)
-    if np.all(np.isfinite(hessians)) and is_hidden(hessians):
-        if len(target.structure.plates) != 1:
-            return fit
-        hessians = np.asarray(target.run(_secants, fit, key), np.float64)
     if not np.all(np.isfinite(hessians)):
         return fit
+    own = steady_curvatures(hessians)
+    if np.any(is_small(own)) and len(target.structure.plates) == 1:
+        by_secants = np.asarray(target.run(_secants, fit, key), np.float64)
+        if np.all(np.isfinite(by_secants)) and misses_kinks(own, _own(by_secants).mean(0)):
+            hessians = by_secants
     hessians = _apart(hessians)
     curvatures, axes = np.linalg.eigh(hessians.mean(0))
     along = np.einsum("ia,kij,ja->ka", axes, hessians, axes, optimize=True)
@@ -61,21 +61,23 @@ def with_correlations(target: Target, key: jax.Array, fit: Approximation) -> App
     return fit._replace(spread=Dense(jnp.asarray(root, fit.centre.dtype)))
 
 
-def is_hidden(hessians: np.ndarray) -> bool:
-    """Return whether S H S at draws, (draws, d, d), misses curvature of a coordinate.
+def steady_curvatures(hessians: np.ndarray) -> np.ndarray:
+    """Return the averaged diagonal of S H S at draws, (draws, d, d); 1 where it varies much."""
+    own = _own(hessians)
+    return np.where(_varies(own), 1.0, own.mean(0))
 
-    The gradients that the fit follows have kinks, and second derivatives have not. At the optimum a
-    diagonal entry is 1 on average.
-    """
-    own = np.diagonal(hessians, axis1=1, axis2=2)
-    steady = own.std(0, ddof=1) <= VARYING_CURVATURE * np.abs(own.mean(0))
-    return bool(np.any(steady & (HIDDEN_CURVATURE * own.mean(0) < 1)))
+
+def _own(hessians: np.ndarray) -> np.ndarray:
+    return np.diagonal(hessians, axis1=1, axis2=2)
+
+
+def _varies(own: np.ndarray) -> np.ndarray:
+    return own.std(0, ddof=1) > VARYING_CURVATURE * np.abs(own.mean(0))
 
 
 def _apart(hessians: np.ndarray) -> np.ndarray:
     """Return S H S at draws, (draws, d, d), where coordinates of varying curvature stand alone."""
-    own = np.diagonal(hessians, axis1=1, axis2=2)
-    varies = own.std(0, ddof=1) > VARYING_CURVATURE * np.abs(own.mean(0))
+    varies = _varies(_own(hessians))
     steady = np.outer(~varies, ~varies)
     return np.where(steady, hessians, np.diag(np.ones(len(varies))))
 
@@ -96,9 +98,12 @@ def _curvatures(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
 def _secants(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
     """Return the same by secants over one standard deviation of each coordinate."""
     key_draws, *keys = random.split(key, AVERAGED_DRAWS + 1)
-    root, most = jnp.diag(fit.spread.scale), 2 * fit.centre.size * AVERAGED_ROWS
+
+    def scaled(x: jax.Array) -> jax.Array:
+        return fit.spread.scale * x
 
     def at(point: tuple[jax.Array, jax.Array]) -> jax.Array:
-        return secants(view, point[0], root, point[1], most)
+        rows = view.many_rows(point[1], AVERAGED_ROWS)
+        return secants_along(view, point[0], rows, scaled, scaled, fit.centre.size)
 
     return jax.lax.map(at, (fit.draw(key_draws, AVERAGED_DRAWS), jnp.stack(keys)))

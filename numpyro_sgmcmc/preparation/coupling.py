@@ -12,13 +12,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model import Structure
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Diagonal
 from numpyro_sgmcmc.preparation import row_sums
-from numpyro_sgmcmc.preparation.secants import secants_along
-from numpyro_sgmcmc.preparation.start_thresholds import HIDDEN_CURVATURE
+from numpyro_sgmcmc.preparation.secants import is_small, misses_kinks, secants_along
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import FEW_PARAMETERS, MOST_COLUMNS, SHARED_PARAMETERS
+from numpyro_sgmcmc.preparation.thresholds import (
+    AVERAGED_DRAWS,
+    AVERAGED_ROWS,
+    FEW_PARAMETERS,
+    MOST_COLUMNS,
+    SHARED_PARAMETERS,
+)
 from numpyro_sgmcmc.subspace import Group, Subspace
 
 
@@ -49,7 +55,7 @@ def coupled(target: Target, centre: jax.Array, scale: jax.Array) -> Coupled:
     """Return the coupled map for an approximation by independent Gaussians, N(centre, scale^2).
 
     The inverse of the Hessian at the centre, restricted to the directions, is their covariance.
-    Along a shared parameter the Hessian of such a fit is about 1. Where it is far smaller, it
+    Along a shared parameter the Hessian of such a fit is 1 on average. Where it is far smaller, it
     misses the curvature of kinks, and secants measure that.
     """
     groups = groups_of(target.structure)
@@ -57,9 +63,13 @@ def coupled(target: Target, centre: jax.Array, scale: jax.Array) -> Coupled:
     rows = row_sums.restricted_hessian
     found = target.total(_restricted_hessian, rows, centre, scale, subspace)
     shared = np.concatenate([np.full(g.directions, g.directions == g.size) for g in groups])
-    own = np.diagonal(np.asarray(found))[shared]
-    if np.any(HIDDEN_CURVATURE * np.abs(own) < 1) and len(target.structure.plates) == 1:
-        found = target.run(_restricted_secants, centre, scale, subspace, jax.random.key(9))
+    if len(target.structure.plates) == 1 and np.any(
+        is_small(np.diagonal(np.asarray(found))[shared])
+    ):
+        # At the centre alone it may differ from its average, which the fit has.
+        smooth, secants = target.run(_averaged, centre, scale, subspace, jax.random.key(9))
+        own = (np.diagonal(np.asarray(x))[shared] for x in (smooth, secants))
+        found = secants if misses_kinks(*own) else found
     hessian = np.asarray(found, np.float64)
     factor = np.eye(len(hessian))
     if np.all(np.isfinite(hessian)):
@@ -96,13 +106,24 @@ def _restricted_hessian(
     return view.total(row_sums.restricted_hessian, centre, scale, subspace)
 
 
-def _restricted_secants(
+def _averaged(
     view: View, centre: jax.Array, scale: jax.Array, subspace: Subspace, key: jax.Array
-) -> jax.Array:
+) -> tuple[jax.Array, jax.Array]:
+    """Return P' D H D P, (r, r), averaged over draws of the fit, and the same by secants."""
+    key_draws, *keys = random.split(key, AVERAGED_DRAWS + 1)
+    noise = random.normal(key_draws, (AVERAGED_DRAWS, centre.size), centre.dtype)
+
     def push(one: jax.Array) -> jax.Array:
         return scale * subspace.vector(one)
 
     def pull(gradient: jax.Array) -> jax.Array:
         return subspace.coordinates(scale * gradient)
 
-    return secants_along(view, centre, push, pull, subspace.size, key)
+    def at(point: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        position, key = point
+        rows = view.many_rows(key, AVERAGED_ROWS)
+        smooth = row_sums.restricted_hessian(view, rows, position, scale, subspace)
+        return smooth, secants_along(view, position, rows, push, pull, subspace.size)
+
+    found = jax.lax.map(at, (centre + scale * noise, jnp.stack(keys)))
+    return found[0].mean(0), found[1].mean(0)

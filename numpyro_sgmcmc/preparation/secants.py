@@ -22,6 +22,7 @@ from numpyro_sgmcmc.preparation.start_thresholds import (
 )
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import HESSIAN_COLUMNS
+from numpyro_sgmcmc.types import Minibatch
 
 
 def with_secants(target: Target, mode: Mode, key: jax.Array) -> Mode | None:
@@ -65,7 +66,7 @@ def with_secants(target: Target, mode: Mode, key: jax.Array) -> Mode | None:
     for _ in range(SECANT_STEPS):
         energy, gradient = target.total(View.value_and_grad, row_sums.value_and_grad, position)
         columns = jnp.asarray(root, position.dtype)
-        curved = target.run(secants, position, columns, key_secants)
+        curved = target.run(_secants, position, columns, key_secants)
         is_finite = all(np.all(np.isfinite(x)) for x in (energy, gradient, curved))
         if best is None and not is_finite:
             return None
@@ -96,44 +97,32 @@ def _score_matrix(view: View, position: jax.Array, key: jax.Array) -> jax.Array:
     return found.T @ found / len(found)
 
 
-def secants(
-    view: View, position: jax.Array, root: jax.Array, key: jax.Array, most: int | None = None
-) -> jax.Array:
-    """Return the curvature by secants along the columns of a root R, R' H R.
-
-    Args:
-        view: of a model with one subsampled plate.
-        position: (d,).
-        root: R, (d, k); its columns are of the length of standard deviations.
-        key: of rows.
-        most: gradients of single rows that are computed at most; `SECANT_ROWS` if None.
-    """
+def _secants(view: View, position: jax.Array, root: jax.Array, key: jax.Array) -> jax.Array:
+    """Return the curvature by secants along the columns of a root R, R' H R."""
+    rows = view.many_rows(key, max(SECANT_ROWS // (2 * position.size), 1))
     push, pull = (lambda x: root @ x), (lambda x: root.T @ x)
-    return secants_along(view, position, push, pull, root.shape[1], key, most)
+    return secants_along(view, position, rows, push, pull, position.size)
 
 
 def secants_along(
     view: View,
     position: jax.Array,
+    rows: Minibatch,
     push: Callable[[jax.Array], jax.Array],
     pull: Callable[[jax.Array], jax.Array],
     size: int,
-    key: jax.Array,
-    most: int | None = None,
 ) -> jax.Array:
-    """Return the same for a root that is given by its products.
+    """Return the curvature by secants along the columns of a root R, R' H R, (k, k).
 
     Args:
-        view: see `secants`.
-        position: likewise.
-        push: from x, (k,), to R x, (d,).
+        view: of a model with one subsampled plate.
+        position: (d,).
+        rows: some rows, or all of them.
+        push: from x, (k,), to R x, (d,); columns are as long as standard deviations.
         pull: from z, (d,), to R' z, (k,).
         size: k.
-        key: see `secants`.
-        most: likewise.
     """
     ((name, plate),) = view.plates.items()
-    rows = view.many_rows(key, max((most or SECANT_ROWS) // (2 * size), 1))
     reach = (plate.size / len(rows.indices[name])) ** 0.5
 
     def slope(position: jax.Array) -> jax.Array:
@@ -145,3 +134,24 @@ def secants_along(
 
     found = jax.lax.map(column, jnp.eye(size, dtype=position.dtype), batch_size=HESSIAN_COLUMNS)
     return (found + found.T) / 2
+
+
+def is_small(own: np.ndarray) -> np.ndarray:
+    """Return where a fit's curvature by second derivatives, 1 on average, is far too small."""
+    return HIDDEN_CURVATURE * np.abs(own) < 1
+
+
+def misses_kinks(own: np.ndarray, by_secants: np.ndarray) -> bool:
+    """Return whether second derivatives miss curvature of a coordinate that secants see.
+
+    A fit of a network may be off itself, where both see the same.
+
+    Args:
+        own: averaged curvatures in units of a fit's standard deviations, (d,).
+        by_secants: the same by secants, (d,).
+    """
+    return bool(
+        np.any(
+            is_small(own) & (by_secants > HIDDEN_CURVATURE * np.abs(own)) & ~is_small(by_secants)
+        )
+    )
