@@ -3,15 +3,15 @@
 Adam's steps have one length for all coordinates, and a fit's steps together reach about a hundred.
 Where responses are near 10^6, or columns have scales of 10^-4 to 10^4, no number of steps of one
 length does. Steps of Rprop (Riedmiller and Braun 1993, "A direct adaptive method for faster
-backpropagation learning", in the form of Igel and Huesken 2000) depend on the signs of gradients
-alone. Each coordinate's step grows by a factor while its sign stays the same, and is halved when it
-changes:
+backpropagation learning") depend on the signs of gradients alone. With the last two gradients g and
+g', a coordinate's step s grows while their signs agree, and is halved when they do not:
 
-    s_j <- 1.2 s_j  if g_j g_j' > 0,     s_j / 2  if g_j g_j' < 0,     z_j <- z_j - s_j sign(g_j).
+    s <- 1.2 s  if g g' > 0,     s <- s / 2  if g g' < 0,     z <- z - s sign(g).
 
-They are the same in any units, and cover a distance of 10^7 first steps in 80 steps. With the
-gradients of minibatches they come to rest where noise decides signs: about sqrt(N / B) posterior
-standard deviations from the optimum. Adam goes on from there, in units that fit each coordinate.
+`optax.rprop` makes no move where the sign has changed, and each move one step later. Steps are the
+same in any units, and cover a distance of 10^7 first steps in 80 steps. With the gradients of
+minibatches they come to rest where noise decides signs: about sqrt(N / B) posterior standard
+deviations from the optimum. Adam goes on from there, in units that fit each coordinate.
 """
 
 from typing import NamedTuple
@@ -19,16 +19,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.preparation.adam import LARGEST
 from numpyro_sgmcmc.preparation.divergence import divergence, draws_in
 from numpyro_sgmcmc.preparation.mode import Mode, conditional_scale
 from numpyro_sgmcmc.preparation.start_thresholds import (
     APPROACH_STEPS,
     FIRST_STEP,
-    GROWTH,
     REACH,
-    SHRINKING,
     SMALLEST_SCALE,
     UNUSUAL,
     USUAL_SCALES,
@@ -46,15 +46,6 @@ class Approach(NamedTuple):
 
     position: jax.Array
     units: jax.Array
-
-
-class _Walk(NamedTuple):
-    """Rprop after some steps; each array is (2, d), for centres and logarithms of scales."""
-
-    params: jax.Array
-    last: jax.Array
-    sign: jax.Array
-    size: jax.Array
 
 
 def approached(target: Target, key: jax.Array, start: jax.Array) -> Approach | None:
@@ -95,33 +86,22 @@ def units_of(scale: np.ndarray) -> np.ndarray:
 
 def _walked(view: View, key: jax.Array, start: jax.Array) -> tuple[jax.Array, jax.Array]:
     draws = draws_in(start.size)
+    rprop = optax.rprop(FIRST_STEP, min_step_size=0.0, max_step_size=jnp.inf)
+    optimizer = optax.chain(optax.clip(LARGEST), rprop)
 
-    def gradient_at(params: jax.Array, key: jax.Array) -> jax.Array:
-        return jax.grad(lambda p: divergence(view, p[0], p[1], key, draws))(params)
-
-    def body(walk: _Walk, key: jax.Array) -> tuple[_Walk, None]:
-        gradient = gradient_at(walk.params, key)
-        is_known = jnp.all(~jnp.isnan(gradient))
-        return jax.tree.map(
-            lambda a, b: jnp.where(is_known, a, b), _moved(walk, gradient), _back(walk)
-        ), None
+    def body(carry: tuple, key: jax.Array) -> tuple[tuple, None]:
+        params, last, state = carry
+        gradient = jax.grad(lambda p: divergence(view, p[0], p[1], key, draws))(params)
+        update, moved = optimizer.update(gradient, state, params)
+        on = jnp.asarray(optax.apply_updates(params, update)), params, moved
+        # Where the density is not known, half the steps lead on from the position before.
+        halved = optax.tree.get(state, "step_sizes") / 2
+        none = jnp.zeros_like(params)
+        back = last, last, optax.tree.set(state, step_sizes=halved, prev_updates=none)
+        is_known = ~jnp.any(jnp.isnan(gradient))
+        return jax.tree.map(lambda a, b: jnp.where(is_known, a, b), on, back), None
 
     params = jnp.stack([start, jnp.full_like(start, jnp.log(SMALLEST_SCALE))])
-    none = jnp.zeros_like(params)
-    first = _Walk(params, params, none, jnp.full_like(params, FIRST_STEP))
-    walk, _ = jax.lax.scan(body, first, random.split(key, APPROACH_STEPS))
-    return walk.params[0], jnp.exp(walk.params[1])
-
-
-def _moved(walk: _Walk, gradient: jax.Array) -> _Walk:
-    sign = jnp.sign(gradient)
-    agrees = sign * walk.sign
-    factor = jnp.where(agrees > 0, GROWTH, jnp.where(agrees < 0, SHRINKING, 1.0))
-    size = (walk.size * factor).astype(walk.size.dtype)
-    sign = jnp.where(agrees < 0, 0.0, sign)  # The next sign is no second change.
-    return _Walk(walk.params - size * sign, walk.params, sign, size)
-
-
-def _back(walk: _Walk) -> _Walk:
-    """Return to the position before, where the gradient was known, with half the steps."""
-    return walk._replace(params=walk.last, size=walk.size * SHRINKING)
+    first = params, params, optimizer.init(params)
+    (params, _, _), _ = jax.lax.scan(body, first, random.split(key, APPROACH_STEPS))
+    return params[0], jnp.exp(params[1])

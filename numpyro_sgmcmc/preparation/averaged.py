@@ -96,7 +96,10 @@ def _curvatures(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
 
 
 def _secants(view: View, fit: Approximation, key: jax.Array) -> jax.Array:
-    """Return the same by secants over one standard deviation of each coordinate."""
+    """Return the same by secants over one standard deviation of each coordinate.
+
+    With the same key these are at the same draws and rows, for a comparison.
+    """
     key_draws, *keys = random.split(key, AVERAGED_DRAWS + 1)
 
     def scaled(x: jax.Array) -> jax.Array:

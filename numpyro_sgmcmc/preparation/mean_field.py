@@ -60,7 +60,8 @@ def mean_field(
         key: of minibatches and noise.
         start: where the means start, (d,), in the coordinates of the model.
         effects: sites of effects whose coordinates are fitted.
-        units: of each coordinate, (d,), in which Adam's steps are taken; 1 if None.
+        units: of each coordinate, (d,), in which Adam's steps are taken; 1 if None. Not together
+            with `effects`, whose coordinates change their units.
 
     Raises:
         ValueError: if the density has no finite integral along a coordinate.

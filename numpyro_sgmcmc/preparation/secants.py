@@ -144,7 +144,7 @@ def is_small(own: np.ndarray) -> np.ndarray:
 def misses_kinks(own: np.ndarray, by_secants: np.ndarray) -> bool:
     """Return whether second derivatives miss curvature of a coordinate that secants see.
 
-    A fit of a network may be off itself, where both see the same.
+    In a network both may be small, because the fit itself is not at its optimum.
 
     Args:
         own: averaged curvatures in units of a fit's standard deviations, (d,).

@@ -100,21 +100,19 @@ enormous. The search for a mode has it in the first half of its steps: Newton's 
 SMALLEST_SCALE = 1e-3
 """Initial scales of the fit: small, so that the centre moves first."""
 
-APPROACH_STEPS = 600
-FIRST_STEP = 0.05
-GROWTH, SHRINKING = 1.2, 0.5
-"""Steps of Rprop before a fit, the first step, and the factors by which steps change (those of its
-authors)."""
+APPROACH_STEPS, FIRST_STEP = 600, 0.05
+"""Steps of Rprop before a fit, and the length of the first one. 80 steps cover 10^7 first ones, and
+the others settle."""
 
 REACH = 50.0
-"""Distance along a coordinate that Adam's steps of a fit cover in half of their number."""
+"""Distance along a coordinate that a fit surely covers. All of its steps together cover 150."""
 
 USUAL_SCALES = 1e-3, 10.0
 """Standard deviations at which a fit with steps of `FIT_STEP_SIZE` converges."""
 
 UNUSUAL = 10.0
-"""Factor by which one must be outside of them for a fit to have units: an approach knows standard
-deviations up to a factor of two or three."""
+"""Factor by which a standard deviation must be outside of that range for a fit to have units. An
+approach knows standard deviations within a factor of two or three only."""
 
 WIDE = 30.0
 """Standard deviation on the unconstrained space above which a density's tails are checked."""

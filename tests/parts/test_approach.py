@@ -86,6 +86,27 @@ def test_steps_are_the_same_in_any_units(data):
     assert np.all(np.abs(first - second * np.append(1, np.full(4, factor))) < 4 * rest * scale)
 
 
+def cliff(response):
+    """A mean near 4 x 10^5, and no density from 4.05 x 10^5 on."""
+    z = numpyro.sample("z", dist.Normal(0, 1e7))
+    numpyro.factor("edge", jnp.sqrt(4.05e5 - z))
+    with numpyro.plate("rows", len(response), subsample_size=100) as i:
+        numpyro.sample("y", dist.Normal(z, 1e4), obs=response[i])
+
+
+def test_steps_return_from_where_the_density_is_not_known():
+    """Growing steps pass 4.05 x 10^5, where gradients are NaN. They rest where noise decides:
+    10^4 / sqrt(100), of which 4 are allowed."""
+    response = 4e5 + 1e4 * np.random.default_rng(2).normal(size=ROWS)
+    target = target_of(cliff, np.asarray(response, np.float32))
+    passed = []
+    for key in jax.random.split(jax.random.key(0), 4):
+        found = approached(target, key, jnp.zeros(1))
+        assert found is not None
+        passed.append(float(found.position[0]) - response.mean())
+    assert np.max(np.abs(passed)) < 4 * 1e4 / np.sqrt(100)
+
+
 def test_usual_scales_have_units_of_one():
     scale = np.array([1e-6, 1e-3, 0.1, 10.0, 1e5], np.float32)
     np.testing.assert_allclose(units_of(scale), [1e-3, 1, 1, 1, 1e4], rtol=1e-6)
