@@ -1,7 +1,7 @@
 """The structure of a NumPyro model: its latent sites, its plates and their dependence."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, final
 
@@ -47,6 +47,8 @@ class Structure:
         transforms: maps from unconstrained to constrained values by latent site, if they are the
             same at every position and the draws have no deterministic sites; else None.
         coordinates: the coordinates in which effects move; None if they are their values.
+        local_weights: weights of the coordinates in which latents of rows move, by site, with the
+            shape of a row's unconstrained value; those of other sites are their values.
     """
 
     model: Callable
@@ -65,6 +67,7 @@ class Structure:
     dims: dict[str, list[str | None]]
     transforms: dict[str, Transform] | None
     coordinates: Coordinates | None = None
+    local_weights: dict[str, jax.Array] = field(default_factory=dict)
 
     @property
     def dimension(self) -> int:
@@ -82,12 +85,16 @@ class Structure:
         """Return the structure whose effects move in other `Coordinates`; itself without weights.
 
         Args:
-            weights: c by site of effects.
+            weights: c by site of effects, latents of rows among them.
             args: the model's positional arguments.
             kwargs: its keyword arguments.
         """
         if weights is None:
             return self
+        of_rows = () if self.local is None else self.local.names
+        if of_rows:
+            assert weights.keys() <= set(of_rows), "Effects of whole plates keep their values."
+            return replace(self, local_weights=weights)
         args, kwargs = as_jax_arrays(args, kwargs)
         model = self.with_minibatch(self.placeholder(), None)
         non_centred = tuple(one for one in self.images(args, kwargs) if one.site in weights)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.infer.util import _unconstrain_reparam
 
+from numpyro_sgmcmc.model.local.coordinates import Prior, in_coordinates, prior_of
 from numpyro_sgmcmc.types import Minibatch
 
 
@@ -20,7 +21,9 @@ class JointPotential:
     z is the flat position of the shared parameters, (d,), and a_i holds the unconstrained latents
     of row i, (k,), and its discrete ones, (m,). V is -log p(z), and u_i is
     -log p(a_i | z) - log p(y_i | a_i, z); both include the log determinants of the transforms to
-    the unconstrained space. The factor N / B of the plate is part of neither.
+    the unconstrained space. The factor N / B of the plate is part of neither. Latents to which the
+    structure gives weights are coordinates (`in_coordinates`), and u_i includes the volume of
+    their map.
 
     Args:
         structure: structure of a model with latents of rows.
@@ -60,8 +63,27 @@ class JointPotential:
 
         Latents are (rows, k) and (rows, m).
         """
-        trace = self._trace(position, latents, rows, discrete)
-        return -_total(trace, self.structure, inside=True, count=len(rows))
+        trace, volume = self.trace(position, latents, rows, discrete)
+        return -_total(trace, self.structure, inside=True, count=len(rows)) - volume
+
+    def prior(self, position: jax.Array, latents: jax.Array, rows: jax.Array) -> Prior:
+        """Return location and scale of the priors of some rows' continuous latents."""
+        local = self.structure.local
+        trace, _ = self.trace(position, latents, rows, local.some_discrete(len(rows)))
+        return prior_of(trace, local)
+
+    def trace(
+        self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
+    ) -> tuple[dict[str, Any], jax.Array]:
+        """Return a trace of the model, and the log volume of the latents' coordinates."""
+        structure, local = self.structure, self.structure.local
+        model = structure.with_minibatch({local.plate: rows}, None)
+        values = structure.unravel(position) | local.unravel(latents)
+        value_of, volumes = in_coordinates(values, structure.local_weights, local)
+        bound = handlers.substitute(model, data=local.unravel_discrete(discrete))
+        bound = handlers.substitute(bound, substitute_fn=value_of)
+        trace = handlers.trace(bound).get_trace(*self.args, **self.kwargs)
+        return trace, sum(volumes, jnp.zeros((), position.dtype))
 
     def drawn(self, key: jax.Array, position: jax.Array, rows: jax.Array) -> jax.Array:
         """Return discrete latents of some rows, drawn from their prior given z, (rows, m)."""
@@ -86,23 +108,13 @@ class JointPotential:
         local = self.structure.local
         assert discrete is not None or not local.discrete
         some = local.some_discrete(1) if discrete is None else discrete[None]
-        trace = self._trace(position, latents[None], row[None], some)
+        trace, volume = self.trace(position, latents[None], row[None], some)
         outside = _total(trace, self.structure, inside=False, count=1)
-        inside = _total(trace, self.structure, inside=True, count=1)
+        inside = _total(trace, self.structure, inside=True, count=1) + volume
         if not local.sites:
             return outside, inside, latents
         values = local.ravel({site.name: trace[site.name]["value"] for site in local.sites})[0]
         return outside, inside, values
-
-    def _trace(
-        self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
-    ) -> dict[str, Any]:
-        structure = self.structure
-        model = structure.with_minibatch({structure.local.plate: rows}, None)
-        values = structure.unravel(position) | structure.local.unravel(latents)
-        bound = handlers.substitute(model, data=structure.local.unravel_discrete(discrete))
-        bound = handlers.substitute(bound, substitute_fn=partial(_unconstrain_reparam, values))
-        return handlers.trace(bound).get_trace(*self.args, **self.kwargs)
 
 
 def _total(trace: dict[str, Any], structure: Any, inside: bool, count: int) -> jax.Array:

@@ -187,7 +187,7 @@ def _prepared(
     seconds: float | None,
 ) -> Prepared:
     """Return the settings with the number of transitions of a draw, and what was measured."""
-    structure, tuned = target.structure, chosen.tuned
+    structure, tuned = target.structure, chosen.tuned._replace(centring=target.centring)
     need = need_of(chosen.relaxation_steps, found, slower, structure)
     if options.num_steps is None:
         num_steps, least = steps_of_draws(options, need, request.num_warmup, structure)
@@ -214,6 +214,7 @@ def _prepared(
         slowest_site=need.site,
         is_measured=need.is_measured,
         seconds_per_transition=seconds,
+        centring=target.centring,
     )
     warn_about_mixing(adaptation, structure, options, request.num_warmup)
     return Prepared(tuned, None, None, adaptation, starts_of(shown.walkers, wait))

@@ -1,14 +1,17 @@
 """A fit of many shared parameters, whose rows keep their latents."""
 
+from typing import NamedTuple
+
 import jax
 import jax.numpy as jnp
 import optax
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents import PlainAtLatents
+from numpyro_sgmcmc.latents import LatentState, PlainAtLatents
 from numpyro_sgmcmc.preconditioner import Diagonal
 from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
 from numpyro_sgmcmc.preparation.latents.settle import WALKERS
 from numpyro_sgmcmc.preparation.latents.starts import Starts, starts_of
 from numpyro_sgmcmc.preparation.latents.walkers import redrawn_walkers, started
@@ -21,9 +24,21 @@ ROUNDS = 12
 """Rounds of the fit, after each of which the latents of all rows are drawn anew."""
 
 
-def fitted(
-    target: Target, key: jax.Array, options: Options, request: Request
-) -> tuple[Diagonal, Starts]:
+class Fit(NamedTuple):
+    """A fit of the shared parameters, and walkers that start from it.
+
+    Attributes:
+        linear: scales of the shared parameters.
+        starts: of the walkers.
+        weights: of the coordinates of latents of rows in which these are, by site, or None.
+    """
+
+    linear: Diagonal
+    starts: Starts
+    weights: dict[str, jax.Array] | None
+
+
+def fitted(target: Target, key: jax.Array, options: Options, request: Request) -> Fit:
     """Return the scales of many shared parameters z, and where walkers start.
 
     Independent Gaussians m + s x are fitted to the marginal posterior of z. They minimise
@@ -31,7 +46,8 @@ def fitted(
     over x and latents a from p(a | z, y). A chain of latents stands for these: rows of a minibatch
     move when they are visited, at the z of that step, and all rows are drawn anew at z = m after
     each of some rounds. Walkers start at draws of the fit, so that symmetries of the model, such as
-    labels of topics, are broken in the same way for all.
+    labels of topics, are broken in the same way for all. The latents have the form that suits the
+    walkers (`weights_of`).
 
     Raises:
         ValueError: if no start is finite.
@@ -51,7 +67,21 @@ def fitted(
     del walker
     keys = random.split(key_latents, WALKERS)
     walkers = target.run(redrawn_walkers, keys, walkers, donate=(1,))
-    return Diagonal(scale), starts_of(walkers, 0)
+    numbers, state = jnp.arange(len(walkers.latents.values[0])), walkers.latents
+    parts = zip(walkers.positions, state.values, state.factor, strict=True)
+    each = [Rows(*part, numbers) for part in parts]
+    weights = weights_of(target, options, each)
+    if weights is not None:
+        values = [target.run(moved, rows, weights, optimise=False) for rows in each]
+        walkers = Walkers(walkers.positions, _with_values(state, jnp.stack(values)))
+        keys = random.keys_of(jax.random.key(10), WALKERS)
+        placed = target.partly_centred(weights)
+        walkers = placed.run(redrawn_walkers, jnp.stack(keys), walkers, donate=(1,))
+    return Fit(Diagonal(scale), starts_of(walkers, 0), weights)
+
+
+def _with_values(states: LatentState, values: jax.Array) -> LatentState:
+    return jax.vmap(lambda state, own: state.having(values=own))(states, values)
 
 
 def _begun(view: View, start: jax.Array) -> tuple:

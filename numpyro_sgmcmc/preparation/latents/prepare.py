@@ -29,8 +29,9 @@ from numpyro_sgmcmc.state import Tuned
 def prepare_with_latents(target: Target, options: Options, request: Request) -> Prepared:
     """Return what a run starts from, for a model with latents of rows.
 
-    Walkers settle from several starts by sweeps of an approximate Gibbs sampler, whose Hessians
-    give the preconditioner and the curvature. Unless the user gave a step size, windows of the
+    Walkers settle from several starts by sweeps of an approximate Gibbs sampler, which show whether
+    the latents are better centred or not, and whose Hessians give the preconditioner and the
+    curvature. Unless the user gave a step size, windows of the
     run's own transitions follow, which measure the gradient noise and what the slowest coordinate
     needs. For more than 300 shared parameters see `fitted`, and `approached` with a step size.
 
@@ -51,11 +52,11 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         if options.step_size is not None:
             return approached(target, key_settle, options, request)
         key_relax, key = random.keys_of(key, 2)
-        fit, starts = fitted(target, key_settle, options, request)
-        linear = options.preconditioner or fit
+        fit, starts, weights = fitted(target, key_settle, options, request)
+        linear, target = options.preconditioner or fit, target.partly_centred(weights)
         given, walkers = relaxed(target, key_relax, options, linear, starts)
         return chosen_by_windows(target, key, options, request, given, walkers)
-    starts, hessians = settled(target, key_settle, options, request)
+    starts, hessians, weights = settled(target, key_settle, options, request)
     linear: Any = options.preconditioner
     if linear is None:
         linear = Identity() if options.step_size is not None else _root(hessians)
@@ -71,6 +72,7 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
         first = starts.waiting(options.num_steps * request.num_warmup)
         return Prepared(Tuned(None, friction, linear, LatentTable()), None, None, None, first)
     given = Given(LatentTable(), linear, curvature, silence(nothing, structure.dimension))
+    target = target.partly_centred(weights)
     walkers = target.run(walkers_of, starts, optimise=False)
     del starts, hessians
     return chosen_by_windows(target, key, options, request, given, walkers)

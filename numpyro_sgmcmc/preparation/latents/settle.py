@@ -1,7 +1,7 @@
 """Settling: walkers go from several starts to the posterior by sweeps."""
 
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -9,41 +9,62 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.local import check_rows
-from numpyro_sgmcmc.preparation.latents.moves import check_move
+from numpyro_sgmcmc.preparation.latents.beginnings import (
+    FEW_ROWS,
+    SWEEPS,
+    of_few_rows,
+    spread,
+    started,
+)
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
 from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
-from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.request import Request
-from numpyro_sgmcmc.preparation.start import proposal
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import ROWS_AT_ONCE
 
 WALKERS = 4
 """Walkers that settle and measure; each keeps the latents of all rows."""
 
-SWEEPS = 40
-"""Sweeps of each walker: a search for the mode of each row, and d Hessian products."""
-
 KEPT = 5
 """The last sweeps, whose Hessians are the curvature at typical points."""
-
-FEW_ROWS = 16_384
-"""Rows of a sample with which walkers begin where there are many more, each with its own sample."""
 
 MANY_ROWS = 4 * FEW_ROWS
 """Rows up to which no sample is taken: it would save less than another program takes to compile."""
 
 LAST_SWEEPS = 10
-"""Sweeps over all rows after those over a sample. The walkers then differ by about the root of
-N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
+"""Sweeps in other coordinates, and over all rows after those over a sample. After these, walkers
+differ by about the root of N / `FEW_ROWS` standard deviations at first, and the windows measure
+what is left of it."""
 
 NEGLIGIBLE = 50.0
 """Logarithm of a ratio of densities that no chain would see."""
 
-TRIES = 20
-"""Starts that are tried until the first sweep is finite."""
+Weights: TypeAlias = dict[str, jax.Array] | None
+"""Weights of coordinates of latents of rows, by site; None if they move as the model has them."""
+
+
+class Settled(NamedTuple):
+    """Where walkers are after their sweeps.
+
+    Attributes:
+        starts: of chains.
+        hessians: in z at last points, (m, d, d).
+        weights: of the coordinates in which these are.
+    """
+
+    starts: Starts
+    hessians: jax.Array
+    weights: Weights
+
+
+class _Outcome(NamedTuple):
+    """A walker after some sweeps: Hessians of the last ones, and their mean `level`."""
+
+    walker: Swept
+    hessians: list[jax.Array]
+    level: float
 
 
 def check_independence(target: Target) -> None:
@@ -56,12 +77,12 @@ def check_independence(target: Target) -> None:
     check_rows(potential_of(view), jax.random.key(0))
 
 
-def settled(
-    target: Target, key: jax.Array, options: Options, request: Request
-) -> tuple[Starts, jax.Array]:
-    """Return where walkers are after their sweeps, and Hessians in z at last points, (m, d, d).
+def settled(target: Target, key: jax.Array, options: Options, request: Request) -> Settled:
+    """Return where walkers are after their sweeps, in coordinates that suit the latents of rows.
 
-    Walkers that have not arrived are replaced by the one that is best; see `arrived`.
+    The first sweeps show which form of the latents lets the shared parameters relax faster
+    (`weights_of`). Where it is not that of the model, further sweeps follow in it. Walkers that
+    have not arrived are replaced by the one that is best; see `arrived`.
 
     Raises:
         ValueError: if no start is finite.
@@ -69,29 +90,9 @@ def settled(
     local = target.structure.local
     assert local is not None
     numbers = 0 if local.discrete else local.rows * local.dimension
-    ended, finite, hessians, levels = [], [], [], []
-    for key_walker in random.keys_of(key, WALKERS):
-        sweeps, rows = SWEEPS, jnp.arange(local.rows)
-        if local.rows > MANY_ROWS:
-            key_walker, key_few = random.keys_of(key_walker, 2)
-            sweeps, walker = LAST_SWEEPS, _of_few_rows(target, key_few, options, request)
-            key_walker, key_spread = random.keys_of(key_walker, 2)
-            walker = target.run(_spread, key_spread, walker, rows, optimise=False)
-            keys = random.keys_of(key_walker, sweeps)
-        else:
-            key_start, *keys = random.keys_of(key_walker, sweeps + 1)
-            walker = _started(target, key_start, options, request, rows)
-        last, heights = [], []
-        for number, key_sweep in enumerate(keys):
-            walker = target.run(sweep, key_sweep, walker)
-            if number >= sweeps - KEPT:
-                last.append(walker.hessian)
-                if numbers:
-                    heights.append(float(target.run(level, walker, optimise=False)))
-        hessians.append(last)
-        levels.append(np.mean(heights) if numbers else 0.0)
-        ended.append(_start_of(walker))
-        finite.append(bool(walker.is_finite))
+    settle = _by_samples if local.rows > MANY_ROWS else _by_all_rows
+    found, weights = settle(target, key, options, request, numbers)
+    finite = [bool(each.walker.is_finite) for each in found]
     if not all(finite):
         raise ValueError(
             f"Expected walkers that settle where the joint density of shared parameters and latents"
@@ -99,9 +100,74 @@ def settled(
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    places = arrived(np.array(levels), numbers)
-    found = [hessian for place in sorted(set(places)) for hessian in hessians[place]]
-    return _stacked([ended[place] for place in places]), _stacked(found)
+    places = arrived(np.array([each.level for each in found]), numbers)
+    hessians = [hessian for place in sorted(set(places)) for hessian in found[place].hessians]
+    starts = _stacked([_start_of(found[place].walker) for place in places])
+    return Settled(starts, _stacked(hessians), weights)
+
+
+def _by_all_rows(
+    target: Target, key: jax.Array, options: Options, request: Request, numbers: int
+) -> tuple[list[_Outcome], Weights]:
+    assert target.structure.local is not None
+    rows, found = jnp.arange(target.structure.local.rows), []
+    for key_walker in random.keys_of(key, WALKERS):
+        key_start, *keys = random.keys_of(key_walker, SWEEPS + 1)
+        walker = started(target, key_start, options, request, rows)
+        found.append(_after_sweeps(target, keys, walker, numbers))
+    weights = weights_of(target, options, [_rows_of(each.walker) for each in found])
+    if weights is None:
+        return found, None
+    placed, again = target.partly_centred(weights), []
+    for key_walker, each in zip(random.keys_of(jax.random.key(10), WALKERS), found, strict=True):
+        walker = _in_coordinates(target, each.walker, weights)
+        keys = random.keys_of(key_walker, LAST_SWEEPS)
+        again.append(_after_sweeps(placed, keys, walker, numbers))
+    return again, weights
+
+
+def _by_samples(
+    target: Target, key: jax.Array, options: Options, request: Request, numbers: int
+) -> tuple[list[_Outcome], Weights]:
+    assert target.structure.local is not None
+    rows, pairs = jnp.arange(target.structure.local.rows), []
+    for key_walker in random.keys_of(key, WALKERS):
+        key_walker, key_few = random.keys_of(key_walker, 2)
+        pairs.append((key_walker, of_few_rows(target, key_few, options, request)))
+    weights = weights_of(target, options, [_rows_of(walker) for _, walker in pairs])
+    placed, found = target.partly_centred(weights), []
+    for key_walker, walker in pairs:
+        key_walker, key_spread = random.keys_of(key_walker, 2)
+        walker = _in_coordinates(target, walker, weights)
+        walker = placed.run(spread, key_spread, walker, rows, optimise=False)
+        keys = random.keys_of(key_walker, LAST_SWEEPS)
+        found.append(_after_sweeps(placed, keys, walker, numbers))
+    return found, weights
+
+
+def _rows_of(walker: Swept) -> Rows:
+    return Rows(walker.position, walker.values, walker.factor, walker.rows)
+
+
+def _in_coordinates(target: Target, walker: Swept, weights: Weights) -> Swept:
+    if weights is None:
+        return walker
+    values = target.run(moved, _rows_of(walker), weights, optimise=False)
+    return walker._replace(values=values)
+
+
+def _after_sweeps(
+    target: Target, keys: Sequence[jax.Array], walker: Swept, numbers: int
+) -> _Outcome:
+    hessians, levels, rows = [], [], walker.rows
+    for number, key_sweep in enumerate(keys):
+        walker = target.run(sweep, key_sweep, walker)
+        if number >= len(keys) - KEPT:
+            hessians.append(walker.hessian)
+            if numbers:
+                levels.append(float(target.run(level, walker, optimise=False)))
+    # Walkers share one array of rows' numbers.
+    return _Outcome(walker._replace(rows=rows), hessians, float(np.mean(levels or [0.0])))
 
 
 def level(view: View, walker: Swept) -> jax.Array:
@@ -128,128 +194,6 @@ def arrived(levels: np.ndarray, numbers: int) -> np.ndarray:
     best = int(np.argmin(levels))
     lost = levels - levels[best] > NEGLIGIBLE + 6 * numbers**0.5
     return np.where(lost, best, np.arange(len(levels)))
-
-
-def _of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
-    """Return a walker that has settled with a sample of rows, as if there were no others."""
-    local = target.structure.local
-    assert local is not None
-    key_rows, key_start, *keys = random.keys_of(key, SWEEPS + 2)
-    drawn = jax.random.choice(key_rows, local.rows, (FEW_ROWS,), replace=False)
-    walker = _started(target, key_start, options, request, jnp.sort(drawn))
-    for key_sweep in keys:
-        walker = target.run(sweep, key_sweep, walker)
-    return walker
-
-
-def _spread(view: View, key: jax.Array, walker: Swept, rows: jax.Array) -> Swept:
-    """Return a walker with latents of all rows, from one with those of some."""
-    local, position = view.structure.local, walker.position
-    assert local is not None
-    size, dimension, dtype = local.rows, local.dimension, position.dtype
-    discrete = local.some_discrete(size)
-    if local.discrete:
-        discrete = _from_prior(view, key, position, rows)
-    return walker._replace(
-        values=jnp.zeros((size, dimension), dtype).at[walker.rows].set(walker.values),
-        discrete=discrete.at[walker.rows].set(walker.discrete),
-        factor=jnp.zeros((size, dimension, dimension), dtype),
-        rows=rows,
-    )
-
-
-def _started(
-    target: Target, key: jax.Array, options: Options, request: Request, rows: jax.Array
-) -> Swept:
-    """Return a walker with some rows at a start whose first sweep is finite.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    local = target.structure.local
-    assert local is not None
-    for key_try in random.keys_of(key, TRIES):
-        key_start, key_sweep = random.keys_of(key_try, 2)
-        position = _first_position(target, key_start, options, request)
-        discrete = local.some_discrete(len(rows))
-        if local.discrete:
-            key_sweep, key_prior, key_check = random.keys_of(key_sweep, 3)
-            discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
-            check_move(target, key_check, position, discrete, rows)
-        size, dimension, d = len(rows), local.dimension, len(position)
-        zeros: Any = partial(np.zeros, dtype=position.dtype)  # JAX would compile each shape.
-        walker = Swept(
-            position=position,
-            values=zeros((size, dimension)),
-            discrete=discrete,
-            rows=rows,
-            factor=zeros((size, dimension, dimension)),
-            step=zeros(()) + 1,
-            energy=zeros(()),
-            hessian=zeros((d, d)),
-            is_finite=zeros(()) > 0,
-        )
-        walker = target.run(sweep, key_sweep, walker)
-        if bool(walker.is_finite):
-            return walker
-    raise ValueError(
-        f"Expected a finite joint density of shared parameters and latents of rows at a start; got"
-        f" none in {TRIES} tries. Pass `init_params` of the shared sites or an `init_strategy`"
-        " inside the support, and check the data for NaN and extreme values."
-    )
-
-
-def first_latents(
-    target: Target, key: jax.Array, options: Options, request: Request
-) -> tuple[jax.Array, jax.Array]:
-    """Return a start of the shared parameters, and discrete latents of all rows from their prior.
-
-    A user's own move is tried there (`check_move`).
-    """
-    local = target.structure.local
-    assert local is not None
-    key_start, key_prior, key_check = random.keys_of(key, 3)
-    position = _first_position(target, key_start, options, request)
-    discrete, rows = local.some_discrete(local.rows), jnp.arange(local.rows)
-    if local.discrete:
-        discrete = target.run(_from_prior, key_prior, position, rows, optimise=False)
-        check_move(target, key_check, position, discrete, rows)
-    return position, discrete
-
-
-def _first_position(
-    target: Target, key: jax.Array, options: Options, request: Request
-) -> jax.Array:
-    """Return the first chain's `init_params` if they are given, else a draw of the strategy."""
-    if request.init_params is not None:
-        first = request.init_params
-        if not request.is_single:
-            first = jax.tree.map(lambda x: x[0], first)
-        return flatten_params(target.structure, first, "init_params")
-    strategy = options.init_strategy
-    draw = partial(_start, strategy)
-    return target.run(draw, key, name=(_start, strategy), optimise=False)
-
-
-def _start(strategy, view: View, key: jax.Array) -> jax.Array:
-    return proposal(view, strategy, key)
-
-
-def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Array) -> jax.Array:
-    """Return discrete latents of some rows, drawn from their prior in blocks."""
-    local = view.structure.local
-    assert local is not None
-    size = len(numbers)
-    block = min(ROWS_AT_ONCE, size)
-    count = -(-size // block)
-
-    def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        number, key = inputs
-        places = jnp.minimum(number * block + jnp.arange(block), size - 1)
-        return potential_of(view).drawn(key, position, numbers[places])
-
-    found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
-    return found.reshape(count * block, -1)[:size]
 
 
 @jax.jit

@@ -8,9 +8,9 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.latents import LatentState, first_state, redrawn_everywhere
+from numpyro_sgmcmc.preparation.latents.beginnings import TRIES, first_latents
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
-from numpyro_sgmcmc.preparation.latents.settle import TRIES, first_latents
 from numpyro_sgmcmc.preparation.latents.sweep import continuous_drawn, energy_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.request import Request
