@@ -94,6 +94,49 @@ def test_two_latents_of_a_row():
         )
 
 
+def skewed(y, batch=2):
+    """Two latents of each row whose densities are skewed; the second one has a wide prior."""
+    z = numpyro.sample("z", dist.Normal(jnp.zeros(2), 1.0).to_event(1))
+    with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+        a = numpyro.sample("a", dist.Normal(z[0], 1.0))
+        c = numpyro.sample("c", dist.Normal(0.0, 2.0 * jnp.exp(z[1])))
+        numpyro.sample("y", dist.Poisson(jnp.exp(a) + jnp.exp(c)), obs=y[i])
+
+
+def test_two_skewed_latents_of_a_row():
+    """Against a rule of 1,201 nodes over 12 prior standard deviations, in double precision.
+
+    Six events may come from either latent, so that the last row has two modes. The difference
+    between the rules must tell that neither is accurate there.
+    """
+    y, z, h = np.array([0.0, 1.0, 2.0, 6.0]), np.array([0.3, 0.2]), 1e-4
+    x = np.linspace(-12.0, 12.0, 1_201)
+
+    def log_marginal(z):
+        rate = np.exp(z[0] + x)[:, None] + np.exp(2.0 * np.exp(z[1]) * x)
+        log = y[:, None, None] * np.log(rate) - rate - x[:, None] ** 2 / 2 - x**2 / 2
+        largest = log.max((1, 2), keepdims=True)
+        return np.log(np.exp(log - largest).sum((1, 2))) + largest[:, 0, 0]
+
+    ends = [[log_marginal(z + sign * step) for sign in (1, -1)] for step in np.eye(2) * h]
+    exact = -np.array([(up - down) / (2 * h) for up, down in ends]).T
+    _, potential = bound(jnp.asarray(y), skewed, 2)
+    rows, start = jnp.arange(len(y)), jnp.zeros((len(y), 2))
+
+    @jax.jit
+    def of_each(z):
+        return jax.lax.map(
+            lambda row: marginal_slopes(potential, z, start[row[None]], row[None], jnp.ones(1)),
+            rows,
+        )
+
+    found = np.asarray(of_each(jnp.asarray(z, jnp.float32)))
+    errors = np.abs(found - exact[:, None])
+    assert errors[:3, 0].max() < 3e-4 and errors[:3, 1].max() < 3e-3, errors
+    gap = np.abs(found[3, 0] - found[3, 1])
+    assert errors[3, 0].max() > 1e-2 and (gap > errors[3, 0]).all(), (gap, errors[3])
+
+
 @pytest.mark.long
 def test_a_few_rows_at_each_point_give_the_gradient_of_all(monkeypatch):
     """At 200 points the mean error is within 4 standard errors, and the noise is small.

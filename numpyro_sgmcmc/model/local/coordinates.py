@@ -1,6 +1,7 @@
 """Coordinates of the latents of rows between the centred and the non-centred form."""
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -10,15 +11,24 @@ from numpyro.infer.util import _unconstrain_reparam
 from numpyro_sgmcmc.model.local.sites import Local
 from numpyro_sgmcmc.model.location_scale import location_and_scale
 
+FLATTEST = 0.1
+"""Smallest curvature at its location of a prior with scale 1 that counts. The one of a Laplace
+distribution is 0."""
+
 
 class Prior(NamedTuple):
-    """Location m and scale s of the prior of each latent number of rows, both (rows, k).
+    """The prior of each latent number of some rows; all are (rows, k).
 
-    They are 0 and 1 where a prior has not both.
+    Attributes:
+        location: m; 0 where a prior has not both a location and a scale.
+        scale: s; 1 there.
+        curvature: of -log of the density at m, with 1 / s as a unit; 1 for a normal distribution,
+            and where it would be 0.
     """
 
     location: jax.Array
     scale: jax.Array
+    curvature: jax.Array
 
     def coordinates(self, latents: jax.Array, weights: jax.Array) -> jax.Array:
         """Return the coordinates of unconstrained values (rows, k), for weights (k,)."""
@@ -60,19 +70,27 @@ def in_coordinates(
 
 
 def prior_of(trace: dict[str, Any], local: Local) -> Prior:
-    """Return location and scale of the latents' priors in a trace, in rows as they lie in it."""
-    locations, scales = [], []
+    """Return the priors of the latents in a trace, in rows as they lie in it."""
+    found = []
     for site in local.sites:
         given = trace[site.name]
         shape = jnp.shape(given["value"])
         if location_and_scale(given["fn"]) is None:
-            rows = shape[site.axis]
-            parts = jnp.zeros((rows, *site.free)), jnp.ones((rows, *site.free))
-        else:
-            parts = tuple(jnp.moveaxis(x, site.axis, 0) for x in _parts(given, shape))
-        locations.append(parts[0].reshape(len(parts[0]), -1))
-        scales.append(parts[1].reshape(len(parts[1]), -1))
-    return Prior(jnp.concatenate(locations, axis=1), jnp.concatenate(scales, axis=1))
+            ones = jnp.ones((shape[site.axis], prod(site.free)))
+            found.append(Prior(0 * ones, ones, ones))
+            continue
+        location, scale = _parts(given, shape)
+        found_there = scale**2 * _curvature(given["fn"], location)
+        curvature = jnp.where(found_there > FLATTEST, found_there, 1.0)
+        parts = (jnp.moveaxis(x, site.axis, 0) for x in (location, scale, curvature))
+        found.append(Prior(*(x.reshape(len(x), -1) for x in parts)))
+    return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), *found)
+
+
+def _curvature(prior: Any, at: jax.Array) -> jax.Array:
+    """Return the curvature of -log of the density of independent numbers."""
+    slope = jax.grad(lambda value: -jnp.sum(prior.log_prob(value)))
+    return jax.jvp(slope, (at,), (jnp.ones_like(at),))[1]
 
 
 def _parts(site: dict[str, Any], shape: tuple[int, ...]) -> tuple[jax.Array, ...]:

@@ -67,7 +67,7 @@ class JointPotential:
         return -_total(trace, self.structure, inside=True, count=len(rows)) - volume
 
     def prior(self, position: jax.Array, latents: jax.Array, rows: jax.Array) -> Prior:
-        """Return location and scale of the priors of some rows' continuous latents."""
+        """Return the priors of some rows' continuous latents."""
         local = self.structure.local
         trace, _ = self.trace(position, latents, rows, local.some_discrete(len(rows)))
         return prior_of(trace, local)

@@ -18,8 +18,9 @@ GAIN = 1.25
 """How many times faster shared parameters must relax in the non-centred form, which takes further
 sweeps."""
 
-MOST_SHARE = 1 - 1e-6
-"""Largest share of a latent's information that is taken to come from its row."""
+SHARES = 1e-4, 1 - 1e-6
+"""Smallest and largest share of a latent's information that is taken to come from its row. Rounding
+hides smaller ones, as where the scale of the prior is tiny."""
 
 
 class Rows(NamedTuple):
@@ -86,13 +87,12 @@ def relaxation_rates(effect: Effect, shares: np.ndarray) -> tuple[float, float]:
         The rates in the centred and in the non-centred form.
     """
     known = shares / (1 - shares)
-    least = np.finfo(shares.dtype).tiny
     rates = []
     if effect.moves_location:
-        rates.append((shares.mean(0), shares.mean(0) / np.maximum(known.mean(0), least)))
+        rates.append((shares.mean(0), shares.mean(0) / known.mean(0)))
     if effect.moves_scale:
         square = (shares**2).mean(0)
-        rates.append((square, 2 * square / np.maximum(known.mean(0), least)))
+        rates.append((square, 2 * square / known.mean(0)))
     centred, non_centred = (float(np.min(each)) for each in zip(*rates, strict=True))
     return centred, non_centred
 
@@ -111,13 +111,22 @@ def moved(view: View, given: Rows, weights: dict[str, jax.Array]) -> jax.Array:
 
 
 def _shares(view: View, given: Rows) -> jax.Array:
-    """Return the share of the information on each latent that comes from its row, (n, k)."""
+    """Return the share of the information on each latent that comes from its row, (n, k).
+
+    It is 1 - k v, with v the variance of (a - m) / s given the row and the shared parameters, and k
+    the curvature of the prior in the same unit. m and s may depend on other latents of the row.
+    """
     potential = potential_of(view)
 
     def of_rows(latents: jax.Array, factor: jax.Array, rows: jax.Array) -> jax.Array:
-        scale = potential.prior(given.position, latents, rows).scale
-        variance = jnp.sum(factor**2, axis=2)
-        return jnp.clip(1 - variance / scale**2, 0.0, MOST_SHARE)
+        def standard(latents: jax.Array) -> jax.Array:
+            prior = potential.prior(given.position, latents, rows)
+            return (latents - prior.location) / prior.scale
+
+        along = jax.linearize(standard, latents)[1]
+        variance = jnp.sum(jax.vmap(along, 2, 2)(factor) ** 2, axis=2)
+        curvature = potential.prior(given.position, latents, rows).curvature
+        return jnp.clip(1 - variance * curvature, *SHARES)
 
     return in_blocks(of_rows, given.values, given.factor, given.rows)
 

@@ -34,9 +34,12 @@ MANY_ROWS = 4 * FEW_ROWS
 """Rows up to which no sample is taken: it would save less than another program takes to compile."""
 
 LAST_SWEEPS = 10
-"""Sweeps in other coordinates, and over all rows after those over a sample. After these, walkers
-differ by about the root of N / `FEW_ROWS` standard deviations at first, and the windows measure
-what is left of it."""
+"""Sweeps over all rows after those over a sample. The walkers then differ by about the root of
+N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
+
+FURTHER_SWEEPS = 20
+"""Sweeps in other coordinates. Centred latents of which rows say little may have led walkers to a
+tiny scale."""
 
 NEGLIGIBLE = 50.0
 """Logarithm of a ratio of densities that no chain would see."""
@@ -121,7 +124,7 @@ def _by_all_rows(
     placed, again = target.partly_centred(weights), []
     for key_walker, each in zip(random.keys_of(jax.random.key(10), WALKERS), found, strict=True):
         walker = _in_coordinates(target, each.walker, weights)
-        keys = random.keys_of(key_walker, LAST_SWEEPS)
+        keys = random.keys_of(key_walker, FURTHER_SWEEPS)
         again.append(_after_sweeps(placed, keys, walker, numbers))
     return again, weights
 
