@@ -27,6 +27,14 @@ LONGEST = 10.0
 """Longest Newton step, in standard deviations along an axis."""
 
 
+RISE = 4.0
+"""Most that u_i may rise at one standard deviation along an axis, where a Gaussian rises by 1/2. An
+axis along which it rises more is halved: near a point of inflection its curvature says nothing."""
+
+HALVINGS = 20
+"""How often at most."""
+
+
 class _Point(NamedTuple):
     """Latents of a row, with u_i, its gradient along the axes of its curvature, and these."""
 
@@ -43,7 +51,8 @@ class RowMode(NamedTuple):
 
     Attributes:
         latents: a_i, (N, k).
-        factor: L with L L' the inverse of the curvature there, (N, k, k).
+        factor: L with L L' the inverse of the curvature there, (N, k, k); shorter along axes on
+            which u_i rises much faster than a Gaussian.
     """
 
     latents: jax.Array
@@ -108,7 +117,31 @@ def _mode(energy: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int
 
     carry = point_at(start), jnp.zeros((), start.dtype), jnp.zeros((), jnp.int32)
     found = jax.lax.while_loop(goes_on, body, carry)[0]
-    return RowMode(found.latents, found.axes / jnp.sqrt(found.curvatures))
+    return RowMode(found.latents, _shortened(energy, found))
+
+
+def _shortened(energy: Callable[[jax.Array], jax.Array], point: _Point) -> jax.Array:
+    """Return axes one standard deviation long, halved until u_i rises little along them."""
+
+    def is_far(axes: jax.Array) -> jax.Array:
+        """Return for each axis whether u_i rises too much at either of its ends, (k,)."""
+        ends = point.latents + jnp.concatenate([axes.T, -axes.T])
+        rises = jax.vmap(energy)(ends) - point.energy
+        return jnp.any(~(rises <= RISE).reshape(2, -1), axis=0) & point.is_finite
+
+    def goes_on(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:
+        _, far, number = carry
+        return jnp.any(far) & (number < HALVINGS)
+
+    def body(
+        carry: tuple[jax.Array, jax.Array, jax.Array],
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        axes, far, number = carry
+        axes = jnp.where(far, axes / 2, axes)
+        return axes, is_far(axes), number + 1
+
+    axes = point.axes / jnp.sqrt(point.curvatures)
+    return jax.lax.while_loop(goes_on, body, (axes, is_far(axes), jnp.zeros((), jnp.int32)))[0]
 
 
 def _axes(hessian: jax.Array) -> tuple[jax.Array, jax.Array]:
