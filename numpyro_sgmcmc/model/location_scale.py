@@ -4,6 +4,7 @@ from typing import Any
 
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
+from numpyro.distributions.transforms import biject_to
 
 WRAPPERS = (dist.Independent, dist.ExpandedDistribution, dist.MaskedDistribution)
 
@@ -18,3 +19,17 @@ def location_and_scale(prior: Any) -> tuple[Any, Any] | None:
     is_real = prior.support is constraints.real
     has_both = {"loc", "scale"} <= set(prior.arg_constraints)
     return (prior.loc, prior.scale) if is_real and has_both else None
+
+
+def unconstrained_prior(prior: Any) -> Any:
+    """Return the prior of the unconstrained value if it has location and scale, else None.
+
+    That of a log-normal value is a normal distribution. So is the prior inside of any other map
+    from the real line that is the one to the prior's support.
+    """
+    while isinstance(prior, WRAPPERS):
+        prior = prior.base_dist
+    is_mapped = isinstance(prior, dist.TransformedDistribution)
+    if is_mapped and prior.transforms == [biject_to(prior.support)]:
+        prior = prior.base_dist
+    return prior if location_and_scale(prior) is not None else None

@@ -32,7 +32,7 @@ def chained(y, batch=None):
         c = numpyro.sample(
             "c", dist.StudentT(5.0, a[:, None], 2 * tau[None]).expand([len(i), 2]).to_event(1)
         )
-        rate = numpyro.sample("rate", dist.LogNormal(b, 1.0))
+        rate = numpyro.sample("rate", dist.LogNormal(b, 2.0 * tau))
         numpyro.sample("y", dist.Normal(c.sum(-1) + rate, 1.0), obs=y[i])
 
 
@@ -41,7 +41,7 @@ def joint(model, *args, weights=None):
     return stochastic_potential(structure.partly_centred(weights, args, {}), args, {})
 
 
-WEIGHTS = {"a": jnp.asarray(0.3), "c": jnp.asarray([0.0, 0.8])}
+WEIGHTS = {"a": jnp.asarray(0.3), "c": jnp.asarray([0.0, 0.8]), "rate": jnp.asarray(0.4)}
 
 
 def at(potential, seed=0):
@@ -63,7 +63,10 @@ def test_the_density_is_that_of_the_values_times_the_volume():
         a = m + s * (y[0] - 0.3 * m)
         scales = (2 * tau) ** (1 - WEIGHTS["c"])
         c = a + scales * (y[1:3] - WEIGHTS["c"] * a)
-        return jnp.concatenate([a[None], c, y[3:]]), jnp.log(s) + jnp.log(scales).sum()
+        s_rate = (2 * tau) ** 0.6
+        log_rate = b + s_rate * (y[3] - 0.4 * b)
+        values = jnp.concatenate([a[None], c, log_rate[None]])
+        return values, jnp.log(s) + jnp.log(scales).sum() + jnp.log(s_rate)
 
     def expected(position, y, row):
         values, volume = values_of(position, y, row)
@@ -81,6 +84,7 @@ def test_the_density_is_that_of_the_values_times_the_volume():
     shown = jax.jit(jax.vmap(placed.row, (None, 0, 0)))(position, latents, rows)[1]
     values = jax.vmap(lambda *row: values_of(position, *row)[0])(latents, rows)
     np.testing.assert_allclose(shown[:, :3], values[:, :3], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(jnp.log(shown[:, 3]), values[:, 3], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(placed.shared(position), plain.shared(position), rtol=1e-6)
     together = placed.rows(position, latents, rows, plain.structure.local.some_discrete(len(Y)))
     np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
@@ -89,11 +93,11 @@ def test_the_density_is_that_of_the_values_times_the_volume():
 def test_coordinates_are_the_inverse():
     plain, placed = joint(chained, Y, 2), joint(chained, Y, 2, weights=WEIGHTS)
     position, latents, rows = at(plain)
-    flat = jnp.asarray([0.3, 0.0, 0.8, 1.0])
+    flat = jnp.asarray([0.3, 0.0, 0.8, 0.4])
     coordinates = plain.prior(position, latents, rows).coordinates(latents, flat)
     back = jax.vmap(lambda *row: placed.row(position, *row)[1])(coordinates, rows)
     np.testing.assert_allclose(back[:, :3], latents[:, :3], rtol=1e-4, atol=1e-5)
-    np.testing.assert_array_equal(coordinates[:, 3], latents[:, 3])
+    np.testing.assert_allclose(jnp.log(back[:, 3]), latents[:, 3], rtol=1e-4, atol=1e-5)
 
 
 def test_the_non_centred_form_is_that_of_numpyro():
@@ -122,6 +126,13 @@ def non_centred(y, batch=None):
         numpyro.sample("y", dist.Normal(tau * x, 1.0), obs=y[i])
 
 
+def positive(y, batch=None):
+    shape = numpyro.sample("shape", dist.Gamma(2.0, 1.0))
+    with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+        a = numpyro.sample("a", dist.Gamma(shape, 1.0))
+        numpyro.sample("y", dist.Normal(a, 1.0), obs=y[i])
+
+
 def with_discrete(y, batch=None):
     tau = numpyro.sample("tau", dist.HalfNormal(1.0))
     with numpyro.plate("rows", len(y), subsample_size=batch) as i:
@@ -142,7 +153,8 @@ def with_scan(y, batch=None):
     ("model", "expected"),
     [
         (binomial, [Effect("a", True, True)]),
-        (chained, [Effect("a", True, True), Effect("c", True, True)]),
+        (chained, [Effect(name, True, True) for name in ("a", "c", "rate")]),
+        (positive, []),
         (location_only, [Effect("a", True, False)]),
         (non_centred, []),
         (with_discrete, []),
@@ -150,7 +162,7 @@ def with_scan(y, batch=None):
     ],
 )
 def test_effects(model, expected):
-    """Real latents whose location or scale depends on others; `rate` is positive."""
+    """Latents whose location or scale depends on others; a Gamma distribution has none."""
     assert effects_of_rows(joint(model, Y, 2)) == expected
 
 

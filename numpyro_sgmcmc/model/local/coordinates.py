@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from numpyro.infer.util import _unconstrain_reparam
 
 from numpyro_sgmcmc.model.local.sites import Local
-from numpyro_sgmcmc.model.location_scale import location_and_scale
+from numpyro_sgmcmc.model.location_scale import unconstrained_prior
 
 FLATTEST = 0.1
 """Smallest curvature at its location of a prior with scale 1 that counts. The one of a Laplace
@@ -17,7 +17,7 @@ distribution is 0."""
 
 
 class Prior(NamedTuple):
-    """The prior of each latent number of some rows; all are (rows, k).
+    """The prior of each unconstrained latent number of some rows; all are (rows, k).
 
     Attributes:
         location: m; 0 where a prior has not both a location and a scale.
@@ -41,7 +41,7 @@ def in_coordinates(
 ) -> tuple[Callable[[dict[str, Any]], Any], list[jax.Array]]:
     """Return a `substitute_fn` for coordinates, and a list that it fills with log volumes.
 
-    A latent a of a row with the prior's location m and scale s has the coordinate
+    An unconstrained latent a of a row with the prior's location m and scale s has the coordinate
 
         y = (a - m) / s^(1 - c) + c m,    a = m + s^(1 - c) (y - c m),
 
@@ -61,10 +61,11 @@ def in_coordinates(
         if name not in weights or site["type"] != "sample":
             return _unconstrain_reparam(values, site)
         given, weight = values[name], jnp.expand_dims(weights[name], axes[name])
-        location, scale = _parts(site, given.shape)
+        location, scale = _parts(unconstrained_prior(site["fn"]), given.shape)
         logarithm = jnp.broadcast_to((1 - weight) * jnp.log(scale), given.shape)
         volumes.append(jnp.sum(logarithm))
-        return location + jnp.exp(logarithm) * (given - weight * location)
+        free = location + jnp.exp(logarithm) * (given - weight * location)
+        return _unconstrain_reparam({name: free}, site)
 
     return value_of, volumes
 
@@ -73,17 +74,18 @@ def prior_of(trace: dict[str, Any], local: Local) -> Prior:
     """Return the priors of the latents in a trace, in rows as they lie in it."""
     found = []
     for site in local.sites:
-        given = trace[site.name]
-        shape = jnp.shape(given["value"])
-        if location_and_scale(given["fn"]) is None:
-            ones = jnp.ones((shape[site.axis], prod(site.free)))
+        given, free = trace[site.name], site.free
+        rows = jnp.shape(given["value"])[site.axis]
+        prior = unconstrained_prior(given["fn"])
+        if prior is None:
+            ones = jnp.ones((rows, prod(free)))
             found.append(Prior(0 * ones, ones, ones))
             continue
-        location, scale = _parts(given, shape)
-        found_there = scale**2 * _curvature(given["fn"], location)
+        location, scale = _parts(prior, (*free[: site.axis], rows, *free[site.axis :]))
+        found_there = scale**2 * _curvature(prior, location)
         curvature = jnp.where(found_there > FLATTEST, found_there, 1.0)
         parts = (jnp.moveaxis(x, site.axis, 0) for x in (location, scale, curvature))
-        found.append(Prior(*(x.reshape(len(x), -1) for x in parts)))
+        found.append(Prior(*(x.reshape(rows, -1) for x in parts)))
     return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), *found)
 
 
@@ -93,7 +95,5 @@ def _curvature(prior: Any, at: jax.Array) -> jax.Array:
     return jax.jvp(slope, (at,), (jnp.ones_like(at),))[1]
 
 
-def _parts(site: dict[str, Any], shape: tuple[int, ...]) -> tuple[jax.Array, ...]:
-    found = location_and_scale(site["fn"])
-    assert found is not None
-    return tuple(jnp.broadcast_to(part, shape) for part in found)
+def _parts(prior: Any, shape: tuple[int, ...]) -> tuple[jax.Array, ...]:
+    return tuple(jnp.broadcast_to(part, shape) for part in (prior.loc, prior.scale))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from numpyro_sgmcmc.model.dependence import sources_of
 from numpyro_sgmcmc.model.handlers import control_flow_used
 from numpyro_sgmcmc.model.local.density import JointPotential
-from numpyro_sgmcmc.model.location_scale import location_and_scale
+from numpyro_sgmcmc.model.location_scale import unconstrained_prior
 
 
 class Effect(NamedTuple):
@@ -40,14 +40,14 @@ def effects_of_rows(potential: JointPotential) -> list[Effect]:
         rows = jnp.arange(1)
         with seen:
             trace = potential.trace(given["z"], given["a"], rows, local.some_discrete(1))[0]
-        found = {name: location_and_scale(trace[name]["fn"]) for name in local.names}
+        found = {name: unconstrained_prior(trace[name]["fn"]) for name in local.names}
         if seen.any:
             return {}
         return {
             f"{part} {name}": value
-            for name, both in found.items()
-            if both is not None
-            for part, value in zip(("location", "scale"), both, strict=True)
+            for name, prior in found.items()
+            if prior is not None
+            for part, value in (("location", prior.loc), ("scale", prior.scale))
         }
 
     dtype = jnp.result_type(*jax.tree.leaves(potential.structure.prototype))
