@@ -18,26 +18,8 @@ from numpyro_sgmcmc.preparation.start import proposal
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import ROWS_AT_ONCE
 
-SWEEPS = 40
-"""Sweeps of each walker: a search for the mode of each row, and d Hessian products."""
-
-FEW_ROWS = 16_384
-"""Rows of a sample with which walkers begin where there are many more, each with its own sample."""
-
 TRIES = 20
 """Starts that are tried until the first sweep is finite."""
-
-
-def of_few_rows(target: Target, key: jax.Array, options: Options, request: Request) -> Swept:
-    """Return a walker that has settled with a sample of rows, as if there were no others."""
-    local = target.structure.local
-    assert local is not None
-    key_rows, key_start, *keys = random.keys_of(key, SWEEPS + 2)
-    drawn = jax.random.choice(key_rows, local.rows, (FEW_ROWS,), replace=False)
-    walker = started(target, key_start, options, request, jnp.sort(drawn))
-    for key_sweep in keys:
-        walker = target.run(sweep, key_sweep, walker)
-    return walker
 
 
 def spread(view: View, key: jax.Array, walker: Swept, rows: jax.Array) -> Swept:

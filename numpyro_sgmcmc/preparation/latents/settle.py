@@ -8,16 +8,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.model.local import check_rows
+from numpyro_sgmcmc.model.local import Local, check_rows
 from numpyro_sgmcmc.preparation.latents.beginnings import (
-    FEW_ROWS,
-    SWEEPS,
-    of_few_rows,
     spread,
     started,
 )
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
-from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, weights_of
 from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
@@ -27,8 +24,14 @@ from numpyro_sgmcmc.preparation.target import Target, View
 WALKERS = 4
 """Walkers that settle and measure; each keeps the latents of all rows."""
 
+SWEEPS = 40
+"""Sweeps of each walker: a search for the mode of each row, and d Hessian products."""
+
 KEPT = 5
 """The last sweeps, whose Hessians are the curvature at typical points."""
+
+FEW_ROWS = 16_384
+"""Rows of a sample with which walkers begin where there are many more, each with its own sample."""
 
 MANY_ROWS = 4 * FEW_ROWS
 """Rows up to which no sample is taken: it would save less than another program takes to compile."""
@@ -36,10 +39,6 @@ MANY_ROWS = 4 * FEW_ROWS
 LAST_SWEEPS = 10
 """Sweeps over all rows after those over a sample. The walkers then differ by about the root of
 N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
-
-FURTHER_SWEEPS = 20
-"""Sweeps in other coordinates. Centred latents of which rows say little may have led walkers to a
-tiny scale."""
 
 NEGLIGIBLE = 50.0
 """Logarithm of a ratio of densities that no chain would see."""
@@ -83,18 +82,30 @@ def check_independence(target: Target) -> None:
 def settled(target: Target, key: jax.Array, options: Options, request: Request) -> Settled:
     """Return where walkers are after their sweeps, in coordinates that suit the latents of rows.
 
-    The first sweeps show which form of the latents lets the shared parameters relax faster
-    (`weights_of`). Where it is not that of the model, further sweeps follow in it. Walkers that
-    have not arrived are replaced by the one that is best; see `arrived`.
+    The walkers show which form of the latents lets the shared parameters relax faster
+    (`weights_of`). If it is not that of the model, they settle in it anew: centred latents of which
+    rows say little may have led them to a tiny scale. Walkers that have not arrived are replaced by
+    the one that is best; see `arrived`.
 
     Raises:
         ValueError: if no start is finite.
     """
     local = target.structure.local
     assert local is not None
-    numbers = 0 if local.discrete else local.rows * local.dimension
-    settle = _by_samples if local.rows > MANY_ROWS else _by_all_rows
-    found, weights = settle(target, key, options, request, numbers)
+    is_sampled, keys = local.rows > MANY_ROWS, random.keys_of(key, WALKERS)
+    keys_last = []
+    if is_sampled:
+        keys_last, keys = zip(*(random.keys_of(each, 2) for each in keys), strict=True)
+    settle = _with_a_sample if is_sampled else _with_all_rows
+    found = [settle(target, each, options, request) for each in keys]
+    there = sorted(set(_places(local, found)))
+    weights = weights_of(target, options, [_rows_of(found[place].walker) for place in there])
+    if weights is not None:
+        target, keys = target.partly_centred(weights), random.keys_of(jax.random.key(10), WALKERS)
+        found = [settle(target, each, options, request) for each in keys]
+    if is_sampled:
+        pairs = zip(keys_last, found, strict=True)
+        found = [_over_all_rows(target, each, before.walker) for each, before in pairs]
     finite = [bool(each.walker.is_finite) for each in found]
     if not all(finite):
         raise ValueError(
@@ -103,74 +114,60 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    places = arrived(np.array([each.level for each in found]), numbers)
+    places = _places(local, found)
     hessians = [hessian for place in sorted(set(places)) for hessian in found[place].hessians]
     starts = _stacked([_start_of(found[place].walker) for place in places])
     return Settled(starts, _stacked(hessians), weights)
 
 
-def _by_all_rows(
-    target: Target, key: jax.Array, options: Options, request: Request, numbers: int
-) -> tuple[list[_Outcome], Weights]:
-    assert target.structure.local is not None
-    rows, found = jnp.arange(target.structure.local.rows), []
-    for key_walker in random.keys_of(key, WALKERS):
-        key_start, *keys = random.keys_of(key_walker, SWEEPS + 1)
-        walker = started(target, key_start, options, request, rows)
-        found.append(_after_sweeps(target, keys, walker, numbers))
-    weights = weights_of(target, options, [_rows_of(each.walker) for each in found])
-    if weights is None:
-        return found, None
-    placed, again = target.partly_centred(weights), []
-    for key_walker, each in zip(random.keys_of(jax.random.key(10), WALKERS), found, strict=True):
-        walker = _in_coordinates(target, each.walker, weights)
-        keys = random.keys_of(key_walker, FURTHER_SWEEPS)
-        again.append(_after_sweeps(placed, keys, walker, numbers))
-    return again, weights
+def _with_all_rows(target: Target, key: jax.Array, options: Options, request: Request) -> _Outcome:
+    local = target.structure.local
+    assert local is not None
+    key_start, *keys = random.keys_of(key, SWEEPS + 1)
+    walker = started(target, key_start, options, request, jnp.arange(local.rows))
+    return _after_sweeps(target, keys, walker)
 
 
-def _by_samples(
-    target: Target, key: jax.Array, options: Options, request: Request, numbers: int
-) -> tuple[list[_Outcome], Weights]:
-    assert target.structure.local is not None
-    rows, pairs = jnp.arange(target.structure.local.rows), []
-    for key_walker in random.keys_of(key, WALKERS):
-        key_walker, key_few = random.keys_of(key_walker, 2)
-        pairs.append((key_walker, of_few_rows(target, key_few, options, request)))
-    weights = weights_of(target, options, [_rows_of(walker) for _, walker in pairs])
-    placed, found = target.partly_centred(weights), []
-    for key_walker, walker in pairs:
-        key_walker, key_spread = random.keys_of(key_walker, 2)
-        walker = _in_coordinates(target, walker, weights)
-        walker = placed.run(spread, key_spread, walker, rows, optimise=False)
-        keys = random.keys_of(key_walker, LAST_SWEEPS)
-        found.append(_after_sweeps(placed, keys, walker, numbers))
-    return found, weights
+def _with_a_sample(target: Target, key: jax.Array, options: Options, request: Request) -> _Outcome:
+    """Return a walker that has settled with a sample of rows, as if there were no others."""
+    local = target.structure.local
+    assert local is not None
+    key_rows, key_start, *keys = random.keys_of(key, SWEEPS + 2)
+    drawn = jax.random.choice(key_rows, local.rows, (FEW_ROWS,), replace=False)
+    walker = started(target, key_start, options, request, jnp.sort(drawn))
+    return _after_sweeps(target, keys, walker)
 
 
-def _rows_of(walker: Swept) -> Rows:
-    return Rows(walker.position, walker.values, walker.factor, walker.rows)
+def _over_all_rows(target: Target, key: jax.Array, walker: Swept) -> _Outcome:
+    """Return a walker with a sample of rows after sweeps over all rows."""
+    local = target.structure.local
+    assert local is not None
+    key, key_spread = random.keys_of(key, 2)
+    rows = jnp.arange(local.rows)
+    walker = target.run(spread, key_spread, walker, rows, optimise=False)
+    return _after_sweeps(target, random.keys_of(key, LAST_SWEEPS), walker)
 
 
-def _in_coordinates(target: Target, walker: Swept, weights: Weights) -> Swept:
-    if weights is None:
-        return walker
-    values = target.run(moved, _rows_of(walker), weights, optimise=False)
-    return walker._replace(values=values)
-
-
-def _after_sweeps(
-    target: Target, keys: Sequence[jax.Array], walker: Swept, numbers: int
-) -> _Outcome:
+def _after_sweeps(target: Target, keys: Sequence[jax.Array], walker: Swept) -> _Outcome:
     hessians, levels, rows = [], [], walker.rows
     for number, key_sweep in enumerate(keys):
         walker = target.run(sweep, key_sweep, walker)
         if number >= len(keys) - KEPT:
             hessians.append(walker.hessian)
-            if numbers:
-                levels.append(float(target.run(level, walker, optimise=False)))
-    # Walkers share one array of rows' numbers.
-    return _Outcome(walker._replace(rows=rows), hessians, float(np.mean(levels or [0.0])))
+            levels.append(float(target.run(level, walker, optimise=False)))
+    return _Outcome(walker._replace(rows=rows), hessians, float(np.mean(levels)))
+
+
+def _places(local: Local, found: Sequence[_Outcome]) -> list[int]:
+    """Return for each walker which one takes its place; with discrete latents it is itself."""
+    if local.discrete:
+        return list(range(len(found)))
+    numbers = len(found[0].walker.rows) * local.dimension
+    return arrived(np.array([each.level for each in found]), numbers).tolist()
+
+
+def _rows_of(walker: Swept) -> Rows:
+    return Rows(walker.position, walker.values, walker.factor, walker.rows)
 
 
 def level(view: View, walker: Swept) -> jax.Array:
