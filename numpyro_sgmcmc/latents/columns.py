@@ -14,7 +14,7 @@ class Row(NamedTuple):
     """What a chain keeps of some rows.
 
     Attributes:
-        values: unconstrained continuous latents, (N, k).
+        values: continuous latents, unconstrained or in `in_coordinates`, (N, k).
         discrete: discrete latents, (N, m), int32.
         table: gradient in z of each row's u_i when it was last visited, (N, d); (N, 0) without a
             table.

@@ -35,7 +35,7 @@ class LatentState(NamedTuple):
 
     @property
     def values(self) -> jax.Array:
-        """Unconstrained continuous latents, (N, k)."""
+        """Continuous latents, unconstrained or in `in_coordinates`, (N, k)."""
         return self.columns.read(self.rows, "values")
 
     @property

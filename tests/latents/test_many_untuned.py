@@ -65,7 +65,7 @@ def test_a_gaussian_model_has_its_exact_posterior():
     assert np.all(np.abs(ratio - 1) < 0.1 + 5.2 * (2 / size) ** 0.5)
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_walkers_that_diverge_start_anew(monkeypatch):
     """With its curvature's step size the noise of the table grows from step to step."""
     monkeypatch.setattr(relax, "FIRST", 100.0)

@@ -26,7 +26,7 @@ def data(rows, spread, seed=0):
 def test_moments(rows, batch, spread):
     """Means within 5 standard errors and .05 sd; sds within 5 standard errors and 5 %."""
     y = data(rows, spread)
-    mcmc = untuned(binomial, y, batch)
+    mcmc = untuned(binomial, y, batch, num_samples=600)
     exact = moments(y, TRIALS)
     for name, draws in mcmc.get_samples(group_by_chain=True).items():
         draws = np.asarray(draws, np.float64)
@@ -47,7 +47,7 @@ def test_a_spread_near_zero_is_right():
     has 120 effective draws, whose mean is 0.7 sd too high.
     """
     y = data(300, 0.0, seed=3)
-    mcmc = untuned(binomial, y, 30)
+    mcmc = untuned(binomial, y, 30, num_samples=600)
     found, (mean, sd) = sg.diagnose(mcmc), moments(y, TRIALS)["tau"]
     draws = np.asarray(mcmc.get_samples()["tau"], np.float64)
     ess = float(numpyro.diagnostics.effective_sample_size(draws.reshape(4, -1)))

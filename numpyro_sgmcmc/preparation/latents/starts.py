@@ -15,7 +15,7 @@ class LatentStart(NamedTuple):
     """Latents of all rows and their proposals; the rest of a chain's first state follows from them.
 
     Attributes:
-        values: unconstrained continuous latents, (N, k).
+        values: continuous latents, unconstrained or in `in_coordinates`, (N, k).
         discrete: discrete latents, (N, m).
         factor: of the rows' proposals, (N, k, k).
         step: of the rows' moves, ().
