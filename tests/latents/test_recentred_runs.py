@@ -20,6 +20,7 @@ from scipy.stats import laplace, norm
 from scipy.stats import t as student_t
 
 import numpyro_sgmcmc as sg
+from tests.driving.problem import assert_identical
 from tests.marks import rarely
 
 ROWS, BATCH, LOCATION, SCALE = 300, 60, 2.0, 0.6
@@ -128,6 +129,28 @@ def test_fewer_transitions_give_more_draws_than_as_the_model_has_them():
         for m in (moved, kept)
     ]
     assert ess[0] > 2 * ess[1], ess
+
+
+@pytest.mark.release
+def test_a_resumed_folder_goes_on_in_the_same_coordinates(tmp_path):
+    """A kernel that has not prepared anything goes on from 10 draws to 20, with the same bits."""
+    effects, noise = data()
+    y = jnp.asarray(effects + 1.5 * noise, jnp.float32)
+
+    def mcmc_of(draws):
+        kernel = sg.SGHMCSplit(hierarchy)
+        settings = {"num_warmup": 200, "num_samples": draws, "num_chains": 2}
+        return MCMC(kernel, chain_method="vectorized", progress_bar=False, **settings)
+
+    whole, short, resumed = mcmc_of(20), mcmc_of(10), mcmc_of(20)
+    sg.run(whole, jax.random.key(1), y, 1.5, BATCH)
+    sg.run(short, jax.random.key(1), y, 1.5, BATCH, folder=tmp_path)
+    sg.run(resumed, jax.random.key(1), y, 1.5, BATCH, folder=tmp_path)
+    assert float(whole.last_state.tuned.centring["a"].max()) == 0
+    assert_identical(whole, resumed)
+    few = [np.asarray(sg.local_posterior(m, [3, 7], draws=4)["a"]) for m in (whole, resumed)]
+    np.testing.assert_array_equal(*few)
+    assert np.abs(few[0] - np.asarray(y)[[3, 7]]).max() < 8  # values, and not coordinates
 
 
 PRIORS = {
