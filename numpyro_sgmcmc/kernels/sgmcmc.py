@@ -57,9 +57,9 @@ class SGMCMC(AbstractKernel):
             all rows: "gibbs", or a function `move(rng_key, gibbs_sites, hmc_sites, rows)`. Its
             first three arguments are those of NumPyro's `HMCGibbs`; `rows` holds the row indices.
             None sums discrete latents out where that is possible, and uses "gibbs" elsewhere.
-        recentre: whether a warm-up that chooses everything may move effects of hierarchies in
-            coordinates between the centred and the non-centred form. Draws are those of the model's
-            own sites either way.
+        recentre: whether a warm-up that chooses everything may move effects of hierarchies, latents
+            of rows among them, in coordinates between the centred and the non-centred form. Draws
+            are those of the model's own sites either way.
 
     Raises:
         TypeError: if an argument has the wrong type.

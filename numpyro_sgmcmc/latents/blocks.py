@@ -6,6 +6,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from numpyro_sgmcmc.cpu import random
+
 ROWS_AT_ONCE = 4_096
 """Rows that a pass over all rows takes together."""
 
@@ -31,3 +33,19 @@ def in_blocks(of_rows: Callable[..., Any], *inputs: jax.Array) -> Any:
     shapes = jax.eval_shape(of_rows, *inputs)
     empty = jax.tree.map(lambda x: jnp.zeros(x.shape, x.dtype), shapes)
     return jax.lax.fori_loop(0, -(-size // block), body, empty)
+
+
+def drawn_in_blocks(of_rows: Callable[..., jax.Array], key: jax.Array, size: int) -> jax.Array:
+    """Return `of_rows(key, places)` for places 0 to `size` - 1, each block with a key of its own.
+
+    The last block ends with copies of the last place, whose draws are left out.
+    """
+    block = min(ROWS_AT_ONCE, size)
+    count = -(-size // block)
+
+    def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
+        number, own = inputs
+        return of_rows(own, jnp.minimum(number * block + jnp.arange(block), size - 1))
+
+    found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
+    return found.reshape(count * block, -1)[:size]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from numpyro_sgmcmc.cpu import random
-from numpyro_sgmcmc.latents.blocks import ROWS_AT_ONCE
+from numpyro_sgmcmc.latents.blocks import drawn_in_blocks
 from numpyro_sgmcmc.latents.own_move import own_moved
 from numpyro_sgmcmc.model.local import DiscreteSite, JointPotential
 
@@ -63,17 +63,11 @@ def redrawn_everywhere(
     key: jax.Array,
 ) -> jax.Array:
     """Return the discrete latents of many rows after a sweep, in blocks of rows."""
-    size = len(discrete)
-    block = min(ROWS_AT_ONCE, size)
-    count = -(-size // block)
 
-    def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        number, key = inputs
-        at = jnp.minimum(number * block + jnp.arange(block), size - 1)
+    def of_rows(key: jax.Array, at: jax.Array) -> jax.Array:
         return redrawn(potential, position, latents[at], discrete[at], rows[at], key)
 
-    found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
-    return found.reshape(count * block, -1)[:size]
+    return drawn_in_blocks(of_rows, key, len(discrete))
 
 
 def _swept(

@@ -28,11 +28,12 @@ LONGEST = 10.0
 
 
 RISE = 4.0
-"""Most that u_i may rise at one standard deviation along an axis, where a Gaussian rises by 1/2. An
-axis along which it rises more is halved: near a point of inflection its curvature says nothing."""
+"""Most that u_i may rise over the length of an axis, one standard deviation, where a Gaussian rises
+by 1/2. An axis along which it rises more is halved: near a point of inflection its curvature says
+nothing."""
 
 HALVINGS = 20
-"""How often at most."""
+"""How often an axis is halved at most."""
 
 
 class _Point(NamedTuple):
@@ -126,7 +127,8 @@ def _shortened(energy: Callable[[jax.Array], jax.Array], point: _Point) -> jax.A
     def is_far(axes: jax.Array) -> jax.Array:
         """Return for each axis whether u_i rises too much at either of its ends, (k,)."""
         ends = point.latents + jnp.concatenate([axes.T, -axes.T])
-        rises = jax.vmap(energy)(ends) - point.energy
+        # One after the other: rows with many latents and long data would take much memory.
+        rises = jax.lax.map(energy, ends) - point.energy
         return jnp.any(~(rises <= RISE).reshape(2, -1), axis=0) & point.is_finite
 
     def goes_on(carry: tuple[jax.Array, jax.Array, jax.Array]) -> jax.Array:

@@ -14,22 +14,30 @@ def location_and_scale(prior: Any) -> tuple[Any, Any] | None:
 
     Their shapes broadcast to that of the site's value.
     """
-    while isinstance(prior, WRAPPERS):
-        prior = prior.base_dist
-    is_real = prior.support is constraints.real
-    has_both = {"loc", "scale"} <= set(prior.arg_constraints)
-    return (prior.loc, prior.scale) if is_real and has_both else None
+    found = _with_both(prior)
+    return None if found is None else (found.loc, found.scale)
 
 
 def unconstrained_prior(prior: Any) -> Any:
-    """Return the prior of the unconstrained value if it has location and scale, else None.
+    """Return the prior of single unconstrained numbers if it has location and scale, else None.
 
     That of a log-normal value is a normal distribution. So is the prior inside of any other map
-    from the real line that is the one to the prior's support.
+    from the real line, if that map is the one to the prior's support.
     """
-    while isinstance(prior, WRAPPERS):
-        prior = prior.base_dist
+    prior = _unwrapped(prior)
     is_mapped = isinstance(prior, dist.TransformedDistribution)
     if is_mapped and prior.transforms == [biject_to(prior.support)]:
         prior = prior.base_dist
-    return prior if location_and_scale(prior) is not None else None
+    return _with_both(prior)
+
+
+def _with_both(prior: Any) -> Any:
+    prior = _unwrapped(prior)
+    is_real = prior.support is constraints.real
+    return prior if is_real and {"loc", "scale"} <= set(prior.arg_constraints) else None
+
+
+def _unwrapped(prior: Any) -> Any:
+    while isinstance(prior, WRAPPERS):
+        prior = prior.base_dist
+    return prior

@@ -47,7 +47,10 @@ def test_a_gaussian_model_has_its_exact_posterior():
     """One parameter has data; the others keep their prior, a standard normal distribution."""
     mcmc = MCMC(sg.SGHMCSplit(wide), num_warmup=500, num_samples=1_000, **OPTIONS)
     mcmc.run(jax.random.key(0), DATA, 1)
-    assert isinstance(mcmc.sampler.adaptation.gradient, LatentTable)
+    adaptation = mcmc.sampler.adaptation
+    assert isinstance(adaptation.gradient, LatentTable)
+    # A sixth of the information on a latent comes from its row.
+    assert adaptation.centring is not None and float(adaptation.centring["a"]) == 0
     verdict = sg.diagnose(mcmc)
     assert verdict.calibrated, verdict.sentence
     exact = stationary(1e-6, 0.5)

@@ -73,20 +73,19 @@ def _of_mixture(weight, mean, square):
     return first, np.sqrt((weight * square).sum(0) - first**2)
 
 
+def finished(kernel, y, given):
+    """Return a run of four chains on the data and one more argument of the model."""
+    settings = {"num_warmup": 300, "num_samples": 500, "num_chains": 4}
+    mcmc = MCMC(kernel, chain_method="vectorized", progress_bar=False, **settings)
+    mcmc.run(jax.random.key(1), jnp.asarray(y, jnp.float32), given, BATCH)
+    return mcmc
+
+
 @cache
 def run(error, **options):
     effects, noise = data()
     y = effects + error * noise
-    mcmc = MCMC(
-        sg.SGHMCSplit(hierarchy, **options),
-        num_warmup=300,
-        num_samples=500,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), jnp.asarray(y, jnp.float32), error, BATCH)
-    return mcmc, y
+    return finished(sg.SGHMCSplit(hierarchy, **options), y, error), y
 
 
 @pytest.mark.slow
@@ -202,15 +201,7 @@ def test_heavy_tailed_effects(name):
     rng = np.random.default_rng(8)
     drawn = rng.standard_t(4.0, ROWS) if name == "student" else rng.laplace(size=ROWS)
     y = LOCATION + 0.5 * drawn + NOISE * rng.standard_normal(ROWS)
-    mcmc = MCMC(
-        sg.SGHMCSplit(heavy_tailed),
-        num_warmup=300,
-        num_samples=500,
-        num_chains=4,
-        chain_method="vectorized",
-        progress_bar=False,
-    )
-    mcmc.run(jax.random.key(1), jnp.asarray(y, jnp.float32), prior, BATCH)
+    mcmc = finished(sg.SGHMCSplit(heavy_tailed), y, prior)
     draws, wanted = mcmc.get_samples(group_by_chain=True), moments_of_heavy_tailed(y, log_density)
     for site in ("tau", "b"):
         found, (mean, sd) = np.asarray(draws[site], np.float64), wanted[site]

@@ -9,12 +9,14 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 from numpyro.contrib.control_flow import scan
+from numpyro.distributions.transforms import AffineTransform, ExpTransform, SigmoidTransform
 from numpyro.infer.reparam import LocScaleReparam
 from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc.latents import laplace_rows
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.model.local import Effect, effects_of_rows
+from numpyro_sgmcmc.model.location_scale import unconstrained_prior
 from numpyro_sgmcmc.preparation.latents.recentring import relaxation_rates
 from tests.latents.problem import binomial
 
@@ -235,3 +237,24 @@ def test_laplace_approximations_follow_the_coordinates():
     np.testing.assert_allclose(moved.factor, value.factor / 0.5, rtol=1e-5)
     expected = (value.latents - position[0]) / 0.5
     np.testing.assert_allclose(moved.latents, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("prior", "expected"),
+    [
+        (dist.LogNormal(0.5, 2.0).expand([3]).to_event(1), (0.5, 2.0)),
+        (dist.TransformedDistribution(dist.Normal(0.5, 2.0).expand([3]), ExpTransform()), (0.5, 2)),
+        (dist.TransformedDistribution(dist.Normal(0.5, 2.0), SigmoidTransform()), (0.5, 2.0)),
+        (dist.TransformedDistribution(dist.Normal(0.0, 1.0), AffineTransform(1.0, 2.0)), None),
+        (dist.StudentT(3.0, 0.5, 2.0).mask(True), (0.5, 2.0)),
+        (dist.HalfNormal(2.0), None),
+        (dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)), None),
+    ],
+)
+def test_the_prior_of_unconstrained_numbers(prior, expected):
+    found = unconstrained_prior(prior)
+    if expected is None:
+        assert found is None
+    else:
+        for part, value in zip((found.loc, found.scale), expected, strict=True):
+            np.testing.assert_array_equal(part, value)

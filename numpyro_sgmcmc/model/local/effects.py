@@ -40,9 +40,9 @@ def effects_of_rows(potential: JointPotential) -> list[Effect]:
         rows = jnp.arange(1)
         with seen:
             trace = potential.trace(given["z"], given["a"], rows, local.some_discrete(1))[0]
-        found = {name: unconstrained_prior(trace[name]["fn"]) for name in local.names}
         if seen.any:
             return {}
+        found = {name: unconstrained_prior(trace[name]["fn"]) for name in local.names}
         return {
             f"{part} {name}": value
             for name, prior in found.items()

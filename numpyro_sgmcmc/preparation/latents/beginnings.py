@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.cpu import random
+from numpyro_sgmcmc.latents.blocks import drawn_in_blocks
 from numpyro_sgmcmc.preparation.latents.moves import check_move
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
@@ -16,7 +17,6 @@ from numpyro_sgmcmc.preparation.params import flatten_params
 from numpyro_sgmcmc.preparation.request import Request
 from numpyro_sgmcmc.preparation.start import proposal
 from numpyro_sgmcmc.preparation.target import Target, View
-from numpyro_sgmcmc.preparation.thresholds import ROWS_AT_ONCE
 
 TRIES = 20
 """Starts that are tried until the first sweep is finite."""
@@ -117,16 +117,8 @@ def _start(strategy, view: View, key: jax.Array) -> jax.Array:
 
 def _from_prior(view: View, key: jax.Array, position: jax.Array, numbers: jax.Array) -> jax.Array:
     """Return discrete latents of some rows, drawn from their prior in blocks."""
-    local = view.structure.local
-    assert local is not None
-    size = len(numbers)
-    block = min(ROWS_AT_ONCE, size)
-    count = -(-size // block)
 
-    def of_block(inputs: tuple[jax.Array, jax.Array]) -> jax.Array:
-        number, key = inputs
-        places = jnp.minimum(number * block + jnp.arange(block), size - 1)
-        return potential_of(view).drawn(key, position, numbers[places])
+    def of_rows(key: jax.Array, at: jax.Array) -> jax.Array:
+        return potential_of(view).drawn(key, position, numbers[at])
 
-    found = jax.lax.map(of_block, (jnp.arange(count), random.split(key, count)))
-    return found.reshape(count * block, -1)[:size]
+    return drawn_in_blocks(of_rows, key, len(numbers))

@@ -31,9 +31,9 @@ def prepare_with_latents(target: Target, options: Options, request: Request) -> 
 
     Walkers settle from several starts by sweeps of an approximate Gibbs sampler, which show whether
     the latents are better centred or not, and whose Hessians give the preconditioner and the
-    curvature. Unless the user gave a step size, windows of the
-    run's own transitions follow, which measure the gradient noise and what the slowest coordinate
-    needs. For more than 300 shared parameters see `fitted`, and `approached` with a step size.
+    curvature. Unless the user gave a step size, windows of the run's own transitions follow, which
+    measure the gradient noise and what the slowest coordinate needs. For more than 300 shared
+    parameters see `fitted`, and `approached` with a step size.
 
     Raises:
         TypeError: if an option does not go with latents of rows.

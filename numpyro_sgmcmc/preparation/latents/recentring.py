@@ -15,8 +15,8 @@ from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.target import Target, View
 
 GAIN = 1.25
-"""How many times faster shared parameters must relax in the non-centred form, which takes further
-sweeps."""
+"""How many times as fast shared parameters must relax in the non-centred form, in which walkers
+settle anew."""
 
 SHARES = 1e-4, 1 - 1e-6
 """Smallest and largest share of a latent's information that is taken to come from its row. Rounding
@@ -57,15 +57,15 @@ def weights_of(
     assert local is not None
     shares = np.concatenate([target.run(_shares, w, optimise=False) for w in walkers])
     found: dict[str, jax.Array] = {}
-    for effect, site, place in zip(effects, *_places(local, effects), strict=True):
+    for effect, shape, place in zip(effects, *_places(local, effects), strict=True):
         centred, non_centred = relaxation_rates(effect, shares[:, place])
         if non_centred > GAIN * centred:
-            found[effect.site] = jnp.zeros(site, walkers[0].values.dtype)
+            found[effect.site] = jnp.zeros(shape, walkers[0].values.dtype)
     return found or None
 
 
 def relaxation_rates(effect: Effect, shares: np.ndarray) -> tuple[float, float]:
-    """Return the share of location and scale's information that is left given the latents.
+    """Return how fast location and scale relax with centred and with non-centred latents.
 
     A Gibbs sampler that alternates shared parameters given latents with latents given shared
     parameters forgets a share I / (I + J) of a parameter's deviation in each sweep, where I is the
@@ -76,15 +76,16 @@ def relaxation_rates(effect: Effect, shares: np.ndarray) -> tuple[float, float]:
         I = R / s^2 on m,    I = 2 R^2 on log s.
 
     With centred latents a, I + J is 1 / s^2 and 2 for each row. With non-centred ones,
-    (a - m) / s, it is K / s^2 and about K, where K = i s^2 = R / (1 - R). The smaller one of both
-    rates counts, for the number of a row for which it is smallest.
+    (a - m) / s, it is K / s^2 and about K, where K = i s^2 = R / (1 - R). All rows are taken to
+    have the same s. The smaller one of the rates of location and scale counts, for the number of a
+    row for which it is smallest.
 
     Args:
         effect: what depends on other latents.
         shares: R, (rows, numbers of a row).
 
     Returns:
-        The rates in the centred and in the non-centred form.
+        The rates of the slowest one, in the centred and in the non-centred form.
     """
     known = shares / (1 - shares)
     rates = []

@@ -9,10 +9,7 @@ import numpy as np
 
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.local import Local, check_rows
-from numpyro_sgmcmc.preparation.latents.beginnings import (
-    spread,
-    started,
-)
+from numpyro_sgmcmc.preparation.latents.beginnings import spread, started
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.latents.recentring import Rows, weights_of
 from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
@@ -98,7 +95,7 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
         keys_last, keys = zip(*(random.keys_of(each, 2) for each in keys), strict=True)
     settle = _with_a_sample if is_sampled else _with_all_rows
     found = [settle(target, each, options, request) for each in keys]
-    there = sorted(set(_places(local, found)))
+    there = sorted(set(_replaced(local, found)))
     weights = weights_of(target, options, [_rows_of(found[place].walker) for place in there])
     if weights is not None:
         target, keys = target.partly_centred(weights), random.keys_of(jax.random.key(10), WALKERS)
@@ -114,7 +111,7 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
             " `init_params` of the shared sites, or an `init_strategy`, near the posterior; check"
             " the data for extreme values."
         )
-    places = _places(local, found)
+    places = _replaced(local, found)
     hessians = [hessian for place in sorted(set(places)) for hessian in found[place].hessians]
     starts = _stacked([_start_of(found[place].walker) for place in places])
     return Settled(starts, _stacked(hessians), weights)
@@ -149,16 +146,20 @@ def _over_all_rows(target: Target, key: jax.Array, walker: Swept) -> _Outcome:
 
 
 def _after_sweeps(target: Target, keys: Sequence[jax.Array], walker: Swept) -> _Outcome:
-    hessians, levels, rows = [], [], walker.rows
+    local = target.structure.local
+    assert local is not None
+    hessians, levels, rows, has_level = [], [], walker.rows, not local.discrete
     for number, key_sweep in enumerate(keys):
         walker = target.run(sweep, key_sweep, walker)
         if number >= len(keys) - KEPT:
             hessians.append(walker.hessian)
-            levels.append(float(target.run(level, walker, optimise=False)))
-    return _Outcome(walker._replace(rows=rows), hessians, float(np.mean(levels)))
+            if has_level:
+                levels.append(float(target.run(level, walker, optimise=False)))
+    # Walkers share one array of rows' numbers.
+    return _Outcome(walker._replace(rows=rows), hessians, float(np.mean(levels or [0.0])))
 
 
-def _places(local: Local, found: Sequence[_Outcome]) -> list[int]:
+def _replaced(local: Local, found: Sequence[_Outcome]) -> list[int]:
     """Return for each walker which one takes its place; with discrete latents it is itself."""
     if local.discrete:
         return list(range(len(found)))
