@@ -47,8 +47,8 @@ class Structure:
         transforms: maps from unconstrained to constrained values by latent site, if they are the
             same at every position and the draws have no deterministic sites; else None.
         coordinates: the coordinates in which effects move; None if they are their values.
-        local_weights: weights of the coordinates in which latents of rows move, by site, with the
-            shape of a row's unconstrained value; those of other sites are their values.
+        local_weights: weights of the coordinates in which latents of rows move, by site and row;
+            see `in_coordinates`. Those of other sites are their values.
     """
 
     model: Callable
@@ -85,7 +85,8 @@ class Structure:
         """Return the structure whose effects move in other `Coordinates`; itself without weights.
 
         Args:
-            weights: c by site of effects, latents of rows among them.
+            weights: by site, of effects as in `Coordinates`, or of latents of rows as in
+                `in_coordinates`.
             args: the model's positional arguments.
             kwargs: its keyword arguments.
         """

@@ -15,9 +15,13 @@ from numpyro.infer.util import potential_energy
 
 from numpyro_sgmcmc.latents import laplace_rows
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
-from numpyro_sgmcmc.model.local import Effect, effects_of_rows
+from numpyro_sgmcmc.model.local import Effect, effects_of_rows, weights_at
 from numpyro_sgmcmc.model.location_scale import unconstrained_prior
-from numpyro_sgmcmc.preparation.latents.recentring import relaxation_rates
+from numpyro_sgmcmc.preparation.latents.recentring import (
+    at_a_small_scale,
+    best_weights,
+    relaxation_rate,
+)
 from tests.latents.problem import binomial
 
 X = jnp.linspace(-1.0, 1.0, 6)
@@ -43,7 +47,16 @@ def joint(model, *args, weights=None):
     return stochastic_potential(structure.partly_centred(weights, args, {}), args, {})
 
 
-WEIGHTS = {"a": jnp.asarray(0.3), "c": jnp.asarray([0.0, 0.8]), "rate": jnp.asarray(0.4)}
+def of_each_row(*shape):
+    """Return weights of the location and of the scale that differ between rows and numbers."""
+    return jnp.asarray(np.random.default_rng(len(shape)).uniform(0, 1, (len(Y), *shape, 2)))
+
+
+WEIGHTS = {
+    "a": of_each_row(),
+    "c": of_each_row(2),
+    "rate": jnp.tile(jnp.asarray([0.4, 0.7]), (6, 1)),
+}
 
 
 def at(potential, seed=0):
@@ -61,12 +74,13 @@ def test_the_density_is_that_of_the_values_times_the_volume():
     def values_of(position, y, row):
         z = plain.structure.unravel(position)
         tau, b = jnp.exp(z["tau"]), z["b"]
-        m, s = b + X[row], tau**0.7
-        a = m + s * (y[0] - 0.3 * m)
-        scales = (2 * tau) ** (1 - WEIGHTS["c"])
-        c = a + scales * (y[1:3] - WEIGHTS["c"] * a)
-        s_rate = (2 * tau) ** 0.6
-        log_rate = b + s_rate * (y[3] - 0.4 * b)
+        of_a, of_c, of_rate = (WEIGHTS[name][row] for name in ("a", "c", "rate"))
+        m, s = b + X[row], tau ** (1 - of_a[1])
+        a = m + s * (y[0] - of_a[0] * m)
+        scales = (2 * tau) ** (1 - of_c[:, 1])
+        c = a + scales * (y[1:3] - of_c[:, 0] * a)
+        s_rate = (2 * tau) ** (1 - of_rate[1])
+        log_rate = b + s_rate * (y[3] - of_rate[0] * b)
         values = jnp.concatenate([a[None], c, log_rate[None]])
         return values, jnp.log(s) + jnp.log(scales).sum() + jnp.log(s_rate)
 
@@ -92,20 +106,34 @@ def test_the_density_is_that_of_the_values_times_the_volume():
     np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
 
 
-def test_coordinates_are_the_inverse():
+def test_other_weights_keep_the_values():
+    """Coordinates of values, and of these with weights the other way round, are the same values."""
     plain, placed = joint(chained, Y, 2), joint(chained, Y, 2, weights=WEIGHTS)
     position, latents, rows = at(plain)
-    flat = jnp.asarray([0.3, 0.0, 0.8, 0.4])
-    coordinates = plain.prior(position, latents, rows).coordinates(latents, flat)
+    weights = weights_at(WEIGHTS, rows, plain.structure.local)
+    coordinates = plain.prior(position, latents, rows).with_weights(latents, weights)
     back = jax.vmap(lambda *row: placed.row(position, *row)[1])(coordinates, rows)
     np.testing.assert_allclose(back[:, :3], latents[:, :3], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(jnp.log(back[:, 3]), latents[:, 3], rtol=1e-4, atol=1e-5)
+    back = placed.prior(position, coordinates, rows).with_weights(coordinates, jnp.ones(2))
+    np.testing.assert_allclose(back, latents, rtol=1e-4, atol=1e-5)
+
+
+def test_standard_values_of_coordinates():
+    """(a - m) / s of a latent whose location depends on another one, written out."""
+    placed = joint(chained, Y, 2, weights=WEIGHTS)
+    position, coordinates, rows = at(placed)
+    values = jax.vmap(lambda *row: placed.row(position, *row)[1])(coordinates, rows)
+    tau = jnp.exp(placed.structure.unravel(position)["tau"])
+    found = placed.prior(position, coordinates, rows).standard(coordinates)
+    expected = (values[:, 1:3] - values[:, :1]) / (2 * tau)
+    np.testing.assert_allclose(found[:, 1:3], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_non_centred_form_is_that_of_numpyro():
     """The joint density of all rows is that of the model under `LocScaleReparam(0)`."""
     y = jnp.asarray([1.0, 4.0, 0.0, 2.0, 3.0, 5.0])
-    placed = joint(binomial, y, 2, weights={"a": jnp.zeros(())})
+    placed = joint(binomial, y, 2, weights={"a": jnp.zeros((len(y), 2))})
     position, latents, rows = at(placed)
     each = jax.vmap(lambda *row: placed.row(position, *row)[0])(latents, rows)
     values = placed.structure.unravel(position) | {"a_decentered": latents[:, 0]}
@@ -172,19 +200,29 @@ INFORMATION = np.array([0.2, 1.0, 5.0])
 """Of the rows of a Gaussian model on their latents, with a scale of 1."""
 
 
-def test_rates_of_a_location_are_those_of_a_gibbs_sampler():
-    """Exact: one less the eigenvalue of its linear recursion, with a flat prior of the location."""
+FORMS = {"centred": 1.0, "non-centred": 0.0, "between": np.array([0.9, 0.4, 0.3])}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_rate_of_a_location_is_that_of_a_gibbs_sampler(form):
+    """Exact: one less the eigenvalue of its linear recursion, with a flat prior of the location.
+
+    Coordinates are x = a - (1 - c) m, and data y = a + noise. Given m, x has the mean
+    R y + (c - R) m and the variance 1 - R. Given x, m has the precision of the likelihood,
+    i (1 - c)^2, and of the prior of x, c^2, and a mean that is linear in x.
+    """
+    c = np.broadcast_to(FORMS[form], 3)
     shares = INFORMATION / (1 + INFORMATION)
-    found = relaxation_rates(Effect("a", True, False), shares[:, None])
-    # Centred: m' = mean of a, and a | m has the mean (1 - R) m + R y.
-    centred = 1 - np.mean(1 - shares)
-    # Non-centred, y = m + x + noise: m' = weighted mean of y - x, and x | m has the mean R (y - m).
-    weights = INFORMATION / INFORMATION.sum()
-    non_centred = 1 - np.sum(weights * shares)
-    np.testing.assert_allclose(found, (centred, non_centred))
+    weights = np.stack([c, c], axis=-1)[:, None]
+    found = relaxation_rate(Effect("a", True, False), shares[:, None], weights)
+    # d/dm of log p: sum of i (1 - c) (y - x - (1 - c) m) + c (x - c m).
+    precision = np.sum(INFORMATION * (1 - c) ** 2 + c**2)
+    of_x = (c - INFORMATION * (1 - c)) / precision
+    np.testing.assert_allclose(found, 1 - np.sum(of_x * (c - shares)))
 
 
-def test_rates_of_a_scale_are_ratios_of_fisher_information():
+@pytest.mark.parametrize("b", [1.0, 0.0, 0.4])
+def test_the_rate_of_a_scale_is_a_ratio_of_fisher_information(b):
     """Expected second derivatives in log s, by quadrature over data and latents."""
     information, scale = 2.0, 0.7
     x, w = np.polynomial.hermite_e.hermegauss(40)
@@ -192,43 +230,64 @@ def test_rates_of_a_scale_are_ratios_of_fisher_information():
     e, noise = np.meshgrid(x, x)
     weight = np.outer(w, w)
     y = scale * e + noise / np.sqrt(information)
+    coordinate = scale**b * e  # of a = scale * e
 
     def expected(log_density):
-        second = jax.vmap(lambda y, e: jax.grad(jax.grad(log_density))(jnp.log(scale), y, e))(
-            jnp.ravel(jnp.asarray(y)), jnp.ravel(jnp.asarray(e))
+        second = jax.vmap(lambda y, u: jax.grad(jax.grad(log_density))(jnp.log(scale), y, u))(
+            jnp.ravel(jnp.asarray(y)), jnp.ravel(jnp.asarray(coordinate))
         )
         return -float(np.sum(np.ravel(weight) * np.asarray(second)))
 
-    def data(t, y, e):
+    def data(t, y, u):
         variance = jnp.exp(2 * t) + 1 / information
         return -jnp.log(variance) / 2 - y**2 / variance / 2
 
-    def both_centred(t, y, e):
-        a = scale * e
-        return -t - a**2 / jnp.exp(2 * t) / 2
+    def both(t, y, u):
+        a = jnp.exp((1 - b) * t) * u
+        return -b * t - u**2 * jnp.exp(-2 * b * t) / 2 - information * (y - a) ** 2 / 2
 
-    def both_non_centred(t, y, e):
-        return -information * (y - jnp.exp(t) * e) ** 2 / 2
+    share = np.array([[information * scale**2 / (1 + information * scale**2)]])
+    found = relaxation_rate(Effect("a", False, True), share, np.full((1, 1, 2), b))
+    np.testing.assert_allclose(found, expected(data) / expected(both), rtol=1e-4)
 
-    own = expected(data)
-    expected_rates = own / expected(both_centred), own / expected(both_non_centred)
-    share = information * scale**2 / (1 + information * scale**2)
-    found = relaxation_rates(Effect("a", False, True), np.array([[share]]))
-    np.testing.assert_allclose(found, expected_rates, rtol=1e-4)
+
+@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("moves", [(True, False), (False, True)])
+def test_no_other_weights_relax_faster(moves, alike):
+    """Of one number of rows with different shares, by small changes of each weight."""
+    effect = Effect("a", *moves)
+    shares = np.array([[0.1], [0.5], [0.9]])
+    best = best_weights(effect, shares, alike)
+    assert best.shape == (1 if alike else 3, 1, 2)
+    rate = relaxation_rate(effect, shares, best)
+    for place in np.ndindex(*best.shape):
+        for change in (-0.02, 0.02):
+            other = best.copy()
+            other[place] += change
+            assert relaxation_rate(effect, shares, other) <= rate
+    assert rate > relaxation_rate(effect, shares, np.ones((1, 1, 2)))
+    assert rate > relaxation_rate(effect, shares, np.zeros((1, 1, 2)))
 
 
 def test_the_slowest_number_of_a_row_counts():
-    shares = np.array([[0.9, 0.1], [0.9, 0.1]])
-    one = relaxation_rates(Effect("a", True, True), shares[:, :1])
-    other = relaxation_rates(Effect("a", True, True), shares[:, 1:])
-    found = relaxation_rates(Effect("a", True, True), shares)
-    np.testing.assert_allclose(found, np.minimum(one, other))
-    assert one[0] > one[1] and other[1] > other[0]
+    shares, weights = np.array([[0.9, 0.1], [0.9, 0.1]]), np.ones((1, 1, 2))
+    effect = Effect("a", True, True)
+    each = [relaxation_rate(effect, shares[:, place : place + 1], weights) for place in (0, 1)]
+    assert relaxation_rate(effect, shares, np.ones((1, 2, 2))) == min(each) < max(each)
+
+
+def test_shares_at_a_small_scale():
+    """The information i s^2 two standard deviations of log s below; all of it with many rows."""
+    shares = np.full((4, 1), 0.5)
+    found = at_a_small_scale(shares, rows=200)  # The information on log s is 2 / 4 x 200.
+    known = np.exp(-4 / np.sqrt(100))
+    np.testing.assert_allclose(found, known / (1 + known))
+    np.testing.assert_allclose(at_a_small_scale(shares, rows=10**12), shares, rtol=1e-5)
 
 
 def test_laplace_approximations_follow_the_coordinates():
     """The mode of a Gaussian row in coordinates, and its factor, are those of its values moved."""
-    weights = {"a": jnp.zeros(())}
+    weights = {"a": jnp.zeros((len(Y), 2))}
     plain, placed = joint(location_only, Y, 2), joint(location_only, Y, 2, weights=weights)
     position, latents, rows = at(plain)
     value, moved = (

@@ -1,6 +1,7 @@
 """Latent sites in a subsampled plate: each row has its own."""
 
 from numpyro_sgmcmc.model.local.checks import check_rows
+from numpyro_sgmcmc.model.local.coordinates import weights_at
 from numpyro_sgmcmc.model.local.density import JointPotential
 from numpyro_sgmcmc.model.local.discrete import DiscreteSite, gibbs_sites, kept_discrete
 from numpyro_sgmcmc.model.local.effects import Effect, effects_of_rows
@@ -19,4 +20,5 @@ __all__ = [
     "local_of",
     "split_statistics",
     "statistics",
+    "weights_at",
 ]

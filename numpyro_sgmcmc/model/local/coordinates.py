@@ -24,33 +24,42 @@ class Prior(NamedTuple):
         scale: s; 1 there.
         curvature: of -log of the density at m, with 1 / s as a unit; 1 for a normal distribution,
             and where it would be 0.
+        weights: c and b of the coordinates that the latents have, (rows, k, 2).
     """
 
     location: jax.Array
     scale: jax.Array
     curvature: jax.Array
+    weights: jax.Array
 
-    def coordinates(self, latents: jax.Array, weights: jax.Array) -> jax.Array:
-        """Return the coordinates of unconstrained values (rows, k), for weights (k,)."""
-        ratio = self.scale ** (weights - 1)
-        return ratio * (latents - self.location) + weights * self.location
+    def standard(self, latents: jax.Array) -> jax.Array:
+        """Return (a - m) / s of latents in these coordinates, (rows, k)."""
+        c, b = self.weights[..., 0], self.weights[..., 1]
+        return self.scale**-b * (latents - c * self.location)
+
+    def with_weights(self, latents: jax.Array, weights: jax.Array) -> jax.Array:
+        """Return the coordinates with other weights, (rows, k, 2), of latents in these."""
+        c, b = weights[..., 0], weights[..., 1]
+        return self.scale**b * self.standard(latents) + c * self.location
 
 
 def in_coordinates(
-    values: dict[str, jax.Array], weights: dict[str, jax.Array], local: Local
+    values: dict[str, jax.Array], weights: dict[str, jax.Array], rows: jax.Array, local: Local
 ) -> tuple[Callable[[dict[str, Any]], Any], list[jax.Array]]:
     """Return a `substitute_fn` for coordinates, and a list that it fills with log volumes.
 
     An unconstrained latent a of a row with the prior's location m and scale s has the coordinate
 
-        y = (a - m) / s^(1 - c) + c m,    a = m + s^(1 - c) (y - c m),
+        y = (a - m) / s^(1 - b) + c m,    a = m + s^(1 - b) (y - c m),
 
-    as effects outside the subsampled plate have in `Coordinates`. m and s may depend on shared
-    sites and on earlier latents of the row.
+    with weights c of the location and b of the scale: 1 and 1 in the centred form, 0 and 0 in the
+    non-centred one. m and s may depend on shared sites and on earlier latents of the row.
 
     Args:
-        values: by site, unconstrained, or coordinates where there is a weight.
-        weights: c by site, with the shape of a row's unconstrained value.
+        values: by site, unconstrained, or coordinates where there are weights.
+        weights: c and b by site and row, (N, ...), with the shape of a row's unconstrained value
+            and a last axis of two.
+        rows: the rows' numbers, (n,).
         local: the latent sites of rows.
     """
     axes = {site.name: site.axis for site in local.sites}
@@ -60,18 +69,33 @@ def in_coordinates(
         name = site["name"]
         if name not in weights or site["type"] != "sample":
             return _unconstrain_reparam(values, site)
-        given, weight = values[name], jnp.expand_dims(weights[name], axes[name])
+        given, both = values[name], jnp.moveaxis(weights[name][rows], 0, axes[name])
         location, scale = _parts(unconstrained_prior(site["fn"]), given.shape)
-        logarithm = jnp.broadcast_to((1 - weight) * jnp.log(scale), given.shape)
+        logarithm = (1 - both[..., 1]) * jnp.log(scale)
         volumes.append(jnp.sum(logarithm))
-        free = location + jnp.exp(logarithm) * (given - weight * location)
+        free = location + jnp.exp(logarithm) * (given - both[..., 0] * location)
         return _unconstrain_reparam({name: free}, site)
 
     return value_of, volumes
 
 
-def prior_of(trace: dict[str, Any], local: Local) -> Prior:
-    """Return the priors of the latents in a trace, in rows as they lie in it."""
+def weights_at(weights: dict[str, jax.Array], rows: jax.Array, local: Local) -> jax.Array:
+    """Return the weights of some rows' latents, (n, k, 2); 1 where there are none."""
+    size = len(rows)
+    parts = [
+        weights[site.name][rows].reshape(size, -1, 2)
+        if site.name in weights
+        else jnp.ones((size, prod(site.free), 2))
+        for site in local.sites
+    ]
+    return jnp.concatenate(parts, axis=1)
+
+
+def prior_of(trace: dict[str, Any], weights: jax.Array, local: Local) -> Prior:
+    """Return the priors of the latents in a trace, in rows as they lie in it.
+
+    `weights`, (rows, k, 2), are those of the latents' coordinates.
+    """
     found = []
     for site in local.sites:
         given, free = trace[site.name], site.free
@@ -79,14 +103,15 @@ def prior_of(trace: dict[str, Any], local: Local) -> Prior:
         prior = unconstrained_prior(given["fn"])
         if prior is None:
             ones = jnp.ones((rows, prod(free)))
-            found.append(Prior(0 * ones, ones, ones))
+            found.append((0 * ones, ones, ones))
             continue
         location, scale = _parts(prior, (*free[: site.axis], rows, *free[site.axis :]))
         found_there = scale**2 * _curvature(prior, location)
         curvature = jnp.where(found_there > FLATTEST, found_there, 1.0)
         parts = (jnp.moveaxis(x, site.axis, 0) for x in (location, scale, curvature))
-        found.append(Prior(*(x.reshape(rows, -1) for x in parts)))
-    return jax.tree.map(lambda *parts: jnp.concatenate(parts, axis=1), *found)
+        found.append(tuple(x.reshape(rows, -1) for x in parts))
+    location, scale, curvature = (jnp.concatenate(x, 1) for x in zip(*found, strict=True))
+    return Prior(location, scale, curvature, weights)
 
 
 def _curvature(prior: Any, at: jax.Array) -> jax.Array:

@@ -9,7 +9,12 @@ import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.infer.util import _unconstrain_reparam
 
-from numpyro_sgmcmc.model.local.coordinates import Prior, in_coordinates, prior_of
+from numpyro_sgmcmc.model.local.coordinates import (
+    Prior,
+    in_coordinates,
+    prior_of,
+    weights_at,
+)
 from numpyro_sgmcmc.types import Minibatch
 
 
@@ -70,7 +75,7 @@ class JointPotential:
         """Return the priors of some rows' continuous latents."""
         local = self.structure.local
         trace, _ = self.trace(position, latents, rows, local.some_discrete(len(rows)))
-        return prior_of(trace, local)
+        return prior_of(trace, weights_at(self.structure.local_weights, rows, local), local)
 
     def trace(
         self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
@@ -79,7 +84,7 @@ class JointPotential:
         structure, local = self.structure, self.structure.local
         model = structure.with_minibatch({local.plate: rows}, None)
         values = structure.unravel(position) | local.unravel(latents)
-        value_of, volumes = in_coordinates(values, structure.local_weights, local)
+        value_of, volumes = in_coordinates(values, structure.local_weights, rows, local)
         bound = handlers.substitute(model, data=local.unravel_discrete(discrete))
         bound = handlers.substitute(bound, substitute_fn=value_of)
         trace = handlers.trace(bound).get_trace(*self.args, **self.kwargs)

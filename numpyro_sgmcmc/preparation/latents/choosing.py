@@ -214,10 +214,15 @@ def _prepared(
         slowest_site=need.site,
         is_measured=need.is_measured,
         seconds_per_transition=seconds,
-        centring=target.centring,
+        centring=_of_scales(target.centring),
     )
     warn_about_mixing(adaptation, structure, options, request.num_warmup)
     return Prepared(tuned, None, None, adaptation, starts_of(shown.walkers, wait))
+
+
+def _of_scales(weights: dict[str, jax.Array] | None) -> dict[str, jax.Array] | None:
+    """Return the weights of scales alone, which need no unit."""
+    return None if weights is None else {name: both[..., 1] for name, both in weights.items()}
 
 
 def _first_length(target: Target) -> int:

@@ -1,26 +1,29 @@
-"""The choice between the centred and the non-centred form of latents of rows."""
+"""The choice of coordinates of latents of rows between the centred and the non-centred form."""
 
 from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.latents.blocks import in_blocks
-from numpyro_sgmcmc.model.local import Effect, Local, effects_of_rows
+from numpyro_sgmcmc.model.local import Effect, Local, effects_of_rows, weights_at
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.target import Target, View
 
-GAIN = 1.25
-"""How many times as fast shared parameters must relax in the non-centred form, in which walkers
-settle anew."""
+GAIN = 1.5
+"""How many times as fast shared parameters must relax in other coordinates."""
 
 SHARES = 1e-4, 1 - 1e-6
 """Smallest and largest share of a latent's information that is taken to come from its row. Rounding
 hides smaller ones, as where the scale of the prior is tiny."""
+
+LOWEST = 2.0
+"""Standard deviations of log s below its mean for which weights are chosen. There the latents are
+less informed, and chains leave more slowly."""
 
 
 class Rows(NamedTuple):
@@ -39,15 +42,34 @@ class Rows(NamedTuple):
     rows: jax.Array
 
 
+class Informed(NamedTuple):
+    """What rows say of their latents.
+
+    Attributes:
+        shares: R, the share of the information on a latent that comes from its row, (n, k).
+        log_scales: log s of the prior, (n, k).
+        weights: of the latents' coordinates, c s^(1 - b) and b, (n, k, 2). The first is that of the
+            location with s as a unit.
+    """
+
+    shares: Any
+    log_scales: Any
+    weights: Any
+
+
 def weights_of(
-    target: Target, options: Options, walkers: Sequence[Rows]
+    target: Target, options: Options, walkers: Sequence[Rows], gain: float = GAIN
 ) -> dict[str, jax.Array] | None:
-    """Return the weights of latents that are better non-centred, 0 by site; None if none are.
+    """Return weights with which the shared parameters relax faster; None if there are none.
+
+    Each row has its own. If the walkers have samples of rows, all rows have those that suit the
+    samples as a whole.
 
     Args:
-        target: the model bound to its data, with latents as in the model.
+        target: the model bound to its data, in the coordinates that the latents have.
         options: the user's choices.
         walkers: where walkers have settled, with the same number of rows.
+        gain: how many times as fast the shared parameters must relax.
     """
     view = View(target.structure, target.minibatch, target.args, target.kwargs)
     effects = effects_of_rows(potential_of(view)) if options.may_recentre else []
@@ -55,88 +77,140 @@ def weights_of(
         return None
     local = target.structure.local
     assert local is not None
-    shares = np.concatenate([target.run(_shares, w, optimise=False) for w in walkers])
+    each = [Informed(*map(np.asarray, target.run(_informed, w, optimise=False))) for w in walkers]
+    has_all_rows = len(walkers[0].rows) == local.rows
+    seen = (
+        _averaged(each) if has_all_rows else Informed(*map(np.concatenate, zip(*each, strict=True)))
+    )
     found: dict[str, jax.Array] = {}
-    for effect, shape, place in zip(effects, *_places(local, effects), strict=True):
-        centred, non_centred = relaxation_rates(effect, shares[:, place])
-        if non_centred > GAIN * centred:
-            found[effect.site] = jnp.zeros(shape, walkers[0].values.dtype)
-    return found or None
+    for effect, place in zip(effects, _places(local, effects), strict=True):
+        shares, log_scales, now = (part[:, place] for part in seen)
+        if effect.moves_scale:
+            shares = at_a_small_scale(shares, local.rows)
+        chosen = best_weights(effect, shares, alike=not has_all_rows)
+        before, after = (relaxation_rate(effect, shares, weights) for weights in (now, chosen))
+        if after > gain * before:
+            if not has_all_rows:
+                log_scales = np.median(log_scales, axis=0, keepdims=True)
+            chosen[..., 0] *= np.exp((chosen[..., 1] - 1) * log_scales)
+            everywhere = np.broadcast_to(chosen, (local.rows, *chosen.shape[1:]))
+            found[effect.site] = _shaped(everywhere, local, effect.site, walkers[0].values.dtype)
+    return (target.centring or {}) | found if found else None
 
 
-def relaxation_rates(effect: Effect, shares: np.ndarray) -> tuple[float, float]:
-    """Return how fast location and scale relax with centred and with non-centred latents.
+def relaxation_rate(effect: Effect, shares: np.ndarray, weights: np.ndarray) -> float:
+    """Return how fast location and scale of latents relax in coordinates with these weights.
 
     A Gibbs sampler that alternates shared parameters given latents with latents given shared
     parameters forgets a share I / (I + J) of a parameter's deviation in each sweep, where I is the
     information that the data have on it and I + J that of data and latents together. Let a latent
     have the prior N(m, s^2), and its row the information i on it, so that the row's share is
-    R = i s^2 / (1 + i s^2). For a Gaussian likelihood the data have, in sums over rows,
+    R = i s^2 / (1 + i s^2). For a Gaussian likelihood and weights c of the location, with s as a
+    unit, and b of the scale, these are in sums over rows
 
-        I = R / s^2 on m,    I = 2 R^2 on log s.
+        I = R / s^2                J = (c - R)^2 / (1 - R) / s^2                        on m,
+        I = 2 R^2                  J = (1 + b - 2 R)^2 K + 2 (b - R)^2                  on log s,
 
-    With centred latents a, I + J is 1 / s^2 and 2 for each row. With non-centred ones,
-    (a - m) / s, it is K / s^2 and about K, where K = i s^2 = R / (1 - R). All rows are taken to
-    have the same s. The smaller one of the rates of location and scale counts, for the number of a
-    row for which it is smallest.
+    with K = R / (1 - R): the mean and the variance of a latent's coordinate given the row change
+    with m and log s, and J is what these changes tell. All rows are taken to have the same s. The
+    smaller one of the rates counts, for the number of a row for which it is smallest.
 
     Args:
         effect: what depends on other latents.
         shares: R, (rows, numbers of a row).
-
-    Returns:
-        The rates of the slowest one, in the centred and in the non-centred form.
+        weights: c and b, (rows or 1, numbers of a row, 2).
     """
+    c, b = weights[..., 0], weights[..., 1]
     known = shares / (1 - shares)
     rates = []
     if effect.moves_location:
-        rates.append((shares.mean(0), shares.mean(0) / known.mean(0)))
+        lost = (c - shares) ** 2 / (1 - shares)
+        rates.append(shares.mean(0) / (shares + lost).mean(0))
     if effect.moves_scale:
-        square = (shares**2).mean(0)
-        rates.append((square, 2 * square / known.mean(0)))
-    centred, non_centred = (float(np.min(each)) for each in zip(*rates, strict=True))
-    return centred, non_centred
+        own = 2 * shares**2
+        lost = (1 + b - 2 * shares) ** 2 * known + 2 * (b - shares) ** 2
+        rates.append(own.mean(0) / (own + lost).mean(0))
+    return float(np.min(rates))
+
+
+def best_weights(effect: Effect, shares: np.ndarray, alike: bool) -> np.ndarray:
+    """Return the weights c and b of the least J of location and scale; see `relaxation_rate`.
+
+    For each row they are c = R and b = R / (2 - R), (rows, numbers of a row, 2). One pair for rows
+    that are to be `alike` has weighted means of these, (1, numbers of a row, 2). Where the scale
+    does not depend on latents, b sets the unit only.
+    """
+    known = shares / (1 - shares)
+    c, b = shares, shares / (2 - shares)
+    if alike:
+        c = np.average(c, axis=0, weights=1 / (1 - shares), keepdims=True)
+        b = np.average(b, axis=0, weights=known + 2, keepdims=True)
+    return np.stack([c, b if effect.moves_scale else c], axis=-1)
+
+
+def at_a_small_scale(shares: np.ndarray, rows: int) -> np.ndarray:
+    """Return the shares `LOWEST` standard deviations of log s below, (rows, numbers of a row).
+
+    The data of so many rows have the information 2 R^2 for each on log s.
+    """
+    information = 2 * np.mean(shares**2, axis=0) * rows
+    known = shares / (1 - shares) * np.exp(-2 * LOWEST / np.sqrt(information))
+    return np.clip(known / (1 + known), *SHARES)
 
 
 def moved(view: View, given: Rows, weights: dict[str, jax.Array]) -> jax.Array:
-    """Return the coordinates of latents with these weights, (n, k)."""
+    """Return the coordinates of latents with other weights, (n, k)."""
     potential, local = potential_of(view), view.structure.local
     assert local is not None
-    parts = [jnp.ravel(weights.get(site.name, jnp.ones(site.free))) for site in local.sites]
-    flat = jnp.concatenate(parts).astype(given.values.dtype)
 
     def of_rows(latents: jax.Array, rows: jax.Array) -> jax.Array:
-        return potential.prior(given.position, latents, rows).coordinates(latents, flat)
+        prior = potential.prior(given.position, latents, rows)
+        return prior.with_weights(latents, weights_at(weights, rows, local))
 
     return in_blocks(of_rows, given.values, given.rows)
 
 
-def _shares(view: View, given: Rows) -> jax.Array:
-    """Return the share of the information on each latent that comes from its row, (n, k).
+def _informed(view: View, given: Rows) -> Informed:
+    """Return what some rows say of their latents, at a position of the shared parameters.
 
-    It is 1 - k v, with v the variance of (a - m) / s given the row and the shared parameters, and k
-    the curvature of the prior in the same unit. m and s may depend on other latents of the row.
+    The share of a row is 1 - k v, with v the variance of (a - m) / s given the row and the shared
+    parameters, and k the curvature of the prior in the same unit. m and s may depend on other
+    latents of the row.
     """
     potential = potential_of(view)
 
-    def of_rows(latents: jax.Array, factor: jax.Array, rows: jax.Array) -> jax.Array:
+    def of_rows(latents: jax.Array, factor: jax.Array, rows: jax.Array) -> Informed:
         def standard(latents: jax.Array) -> jax.Array:
-            prior = potential.prior(given.position, latents, rows)
-            return (latents - prior.location) / prior.scale
+            return potential.prior(given.position, latents, rows).standard(latents)
 
         along = jax.linearize(standard, latents)[1]
         variance = jnp.sum(jax.vmap(along, 2, 2)(factor) ** 2, axis=2)
-        curvature = potential.prior(given.position, latents, rows).curvature
-        return jnp.clip(1 - variance * curvature, *SHARES)
+        prior = potential.prior(given.position, latents, rows)
+        shares = jnp.clip(1 - variance * prior.curvature, *SHARES)
+        c, b = prior.weights[..., 0], prior.weights[..., 1]
+        weights = jnp.stack([c * prior.scale ** (1 - b), b], axis=-1)
+        return Informed(shares, jnp.log(prior.scale), weights)
 
     return in_blocks(of_rows, given.values, given.factor, given.rows)
 
 
-def _places(local: Local, effects: Sequence[Effect]) -> tuple[list[tuple[int, ...]], list[slice]]:
-    """Return the shape of each effect in a row, and its place among the row's numbers."""
-    shapes, places, start = {}, {}, 0
+def _averaged(each: Sequence[Informed]) -> Informed:
+    """Return what the same rows say on average over walkers."""
+    known = np.mean([one.shares / (1 - one.shares) for one in each], axis=0)
+    log_scales = np.mean([one.log_scales for one in each], axis=0)
+    return Informed(known / (1 + known), log_scales, np.mean([one.weights for one in each], axis=0))
+
+
+def _shaped(weights: np.ndarray, local: Local, site: str, dtype: Any) -> jax.Array:
+    """Return weights (N, numbers of a row, 2) with the shape of the site's value in a row."""
+    (free,) = (each.free for each in local.sites if each.name == site)
+    return jnp.asarray(weights.reshape(-1, *free, 2), dtype)
+
+
+def _places(local: Local, effects: Sequence[Effect]) -> list[slice]:
+    """Return the places of effects among the numbers of a row."""
+    places, start = {}, 0
     for site in local.sites:
-        shapes[site.name] = site.free
         places[site.name] = slice(start, start + prod(site.free))
         start += prod(site.free)
-    return [shapes[e.site] for e in effects], [places[e.site] for e in effects]
+    return [places[effect.site] for effect in effects]

@@ -11,7 +11,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.local import Local, check_rows
 from numpyro_sgmcmc.preparation.latents.beginnings import spread, started
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
-from numpyro_sgmcmc.preparation.latents.recentring import Rows, weights_of
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
 from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
@@ -21,11 +21,12 @@ from numpyro_sgmcmc.preparation.target import Target, View
 WALKERS = 4
 """Walkers that settle and measure; each keeps the latents of all rows."""
 
-SWEEPS = 40
-"""Sweeps of each walker: a search for the mode of each row, and d Hessian products."""
+SWEEPS = 35
+"""Sweeps until a walker has settled: a search for the mode of each row, and d Hessian products."""
 
 KEPT = 5
-"""The last sweeps, whose Hessians are the curvature at typical points."""
+"""Further sweeps in the coordinates of the run, whose Hessians are the curvature at typical
+points."""
 
 FEW_ROWS = 16_384
 """Rows of a sample with which walkers begin where there are many more, each with its own sample."""
@@ -33,9 +34,13 @@ FEW_ROWS = 16_384
 MANY_ROWS = 4 * FEW_ROWS
 """Rows up to which no sample is taken: it would save less than another program takes to compile."""
 
-LAST_SWEEPS = 10
+SWEEPS_OF_ALL = 5
 """Sweeps over all rows after those over a sample. The walkers then differ by about the root of
 N / `FEW_ROWS` standard deviations at first, and the windows measure what is left of it."""
+
+COLLAPSED = 2.5
+"""How many times as fast shared parameters must relax in other coordinates for walkers to settle
+anew."""
 
 NEGLIGIBLE = 50.0
 """Logarithm of a ratio of densities that no chain would see."""
@@ -89,20 +94,24 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
     """
     local = target.structure.local
     assert local is not None
-    is_sampled, keys = local.rows > MANY_ROWS, random.keys_of(key, WALKERS)
-    keys_last = []
-    if is_sampled:
-        keys_last, keys = zip(*(random.keys_of(each, 2) for each in keys), strict=True)
+    is_sampled = local.rows > MANY_ROWS
+    keys, keys_all, keys_last = (random.keys_of(each, WALKERS) for each in random.keys_of(key, 3))
     settle = _with_a_sample if is_sampled else _with_all_rows
-    found = [settle(target, each, options, request) for each in keys]
-    there = sorted(set(_replaced(local, found)))
-    weights = weights_of(target, options, [_rows_of(found[place].walker) for place in there])
+    found = [settle(target, own, options, request) for own in keys]
+    weights = weights_of(target, options, _there(local, found), COLLAPSED)
     if weights is not None:
         target, keys = target.partly_centred(weights), random.keys_of(jax.random.key(10), WALKERS)
-        found = [settle(target, each, options, request) for each in keys]
+        found = [settle(target, own, options, request) for own in keys]
     if is_sampled:
-        pairs = zip(keys_last, found, strict=True)
-        found = [_over_all_rows(target, each, before.walker) for each, before in pairs]
+        pairs = zip(keys_all, found, strict=True)
+        found = [_over_all_rows(target, own, before.walker) for own, before in pairs]
+    walkers = [each.walker for each in found]
+    better = weights_of(target, options, _there(local, found))
+    if better is not None:
+        walkers = [_in_coordinates(target, walker, better) for walker in walkers]
+        target = target.partly_centred(better)
+    pairs = zip(keys_last, walkers, strict=True)
+    found = [_after_sweeps(target, random.keys_of(own, KEPT), walker) for own, walker in pairs]
     finite = [bool(each.walker.is_finite) for each in found]
     if not all(finite):
         raise ValueError(
@@ -114,7 +123,7 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
     places = _replaced(local, found)
     hessians = [hessian for place in sorted(set(places)) for hessian in found[place].hessians]
     starts = _stacked([_start_of(found[place].walker) for place in places])
-    return Settled(starts, _stacked(hessians), weights)
+    return Settled(starts, _stacked(hessians), target.centring)
 
 
 def _with_all_rows(target: Target, key: jax.Array, options: Options, request: Request) -> _Outcome:
@@ -142,7 +151,7 @@ def _over_all_rows(target: Target, key: jax.Array, walker: Swept) -> _Outcome:
     key, key_spread = random.keys_of(key, 2)
     rows = jnp.arange(local.rows)
     walker = target.run(spread, key_spread, walker, rows, optimise=False)
-    return _after_sweeps(target, random.keys_of(key, LAST_SWEEPS), walker)
+    return _after_sweeps(target, random.keys_of(key, SWEEPS_OF_ALL), walker)
 
 
 def _after_sweeps(target: Target, keys: Sequence[jax.Array], walker: Swept) -> _Outcome:
@@ -167,8 +176,18 @@ def _replaced(local: Local, found: Sequence[_Outcome]) -> list[int]:
     return arrived(np.array([each.level for each in found]), numbers).tolist()
 
 
+def _there(local: Local, found: Sequence[_Outcome]) -> list[Rows]:
+    """Return the latents of the walkers that have arrived."""
+    return [_rows_of(found[place].walker) for place in sorted(set(_replaced(local, found)))]
+
+
 def _rows_of(walker: Swept) -> Rows:
     return Rows(walker.position, walker.values, walker.factor, walker.rows)
+
+
+def _in_coordinates(target: Target, walker: Swept, weights: dict[str, jax.Array]) -> Swept:
+    """Return a walker at the same values in other coordinates. A sweep renews all but these."""
+    return walker._replace(values=target.run(moved, _rows_of(walker), weights, optimise=False))
 
 
 def level(view: View, walker: Swept) -> jax.Array:
