@@ -6,7 +6,7 @@ import pytest
 from benchmarks.calibration.curve import found
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.minutes
 def test_the_length_scale_is_as_wide_as_its_exact_posterior():
     """False failures: 1.3e-3 for each of both moments, if its true error is at its tolerance.

@@ -61,7 +61,7 @@ def made(groups: int) -> Groups:
     return Groups(jnp.asarray(group), jnp.asarray(response, jnp.float32), mean, deviation)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The gradient does not vanish")
 @pytest.mark.parametrize(
     ("groups", "batch"), [pytest.param(200, 25, id="dense"), pytest.param(1_000, 250, id="wide")]

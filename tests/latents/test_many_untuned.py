@@ -42,7 +42,7 @@ def simulated(rows=600, columns=320):
     return jnp.asarray(x, jnp.float32), jnp.asarray(rng.poisson(rates))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_gaussian_model_has_its_exact_posterior():
     """One parameter has data; the others keep their prior, a standard normal distribution."""
     mcmc = MCMC(sg.SGHMCSplit(wide), num_warmup=500, num_samples=1_000, **OPTIONS)

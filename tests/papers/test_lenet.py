@@ -99,7 +99,7 @@ def test_draws_that_are_averaged():
     assert kept("cyclical", 16, 16).tolist() == [6, 7, 10, 11, 14, 15]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_quick_net_learns_from_files_of_cifars_format(tmp_path):
     rng = np.random.default_rng(2)
     for name in (*TRAINING, TEST):

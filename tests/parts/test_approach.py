@@ -162,7 +162,7 @@ def _at(view, position):
     return view.structure.unravel(position)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_many_groups_far_away_are_right_untuned():
     """A Gaussian of 311 dimensions. Means are allowed the 0.1 standard deviations of a calibrated
     run and 4 Monte Carlo standard errors, standard deviations 5 % and 4 errors. For 311 of each the

@@ -78,7 +78,7 @@ def test_pairs_give_the_covariation_and_its_error():
     assert covariation(jnp.ones(1)) == (0.0, 0.0)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_variance_of_a_scale_changes_by_a_third_of_the_covariation():
     """Euler steps with uneven temperatures beside even ones, with the same noise.
 

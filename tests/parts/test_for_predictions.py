@@ -53,7 +53,7 @@ def warmed(model, *data):
     return mcmc, kernel.adaptation
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_network_with_few_weights_is_sampled_for_its_predictions():
     """Settings for every weight left 5 effective draws of 4,000 with a network of 72 weights.
 
@@ -76,7 +76,7 @@ def test_a_network_with_few_weights_is_sampled_for_its_predictions():
     assert float(jnp.sqrt(jnp.mean((fitted - mean) ** 2))) < 0.1
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_correlated_slopes_keep_settings_for_every_parameter():
     """With settings for predictions a mean was 1.6 standard deviations off."""
     rng = np.random.default_rng(7)
@@ -99,7 +99,7 @@ def upper_line(x, y):
         numpyro.sample("y", likelihood, obs=y[rows])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_dense_map_is_learned_before_parameters_are_given_up():
     """Where a potential has kinks, the first map is far from the posterior.
 
@@ -126,7 +126,7 @@ def upper_line_and_spread(x, y):
         numpyro.sample("y", dist.AsymmetricLaplaceQuantile(centre, scale, 0.8), obs=y[rows])
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_two_directions_that_are_far_too_wide_do_not_stay_so():
     """Two of 12 standard deviations were 80 times too large in the map, and stayed so.
 

@@ -161,7 +161,7 @@ def exact_moments(averages, size):
     return mean, np.sqrt(weights @ (log_spread - mean) ** 2)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.minutes
 @pytest.mark.parametrize("is_centred", [True, False], ids=["centred", "non-centred"])
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_effects_that_the_run_moved_in_other_coordinates_need_no_advice():
     assert badly_centred(finished(0.8, 1.0, moved={"effects": jnp.zeros(EFFECTS)})) is None
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_verdict_names_a_remedy_that_works():
     """Eight schools: the logarithm of the spread has the standard deviation 1.171 (a grid's sum).
 

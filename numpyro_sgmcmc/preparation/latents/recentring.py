@@ -82,20 +82,21 @@ def weights_of(
     seen = (
         _averaged(each) if has_all_rows else Informed(*map(np.concatenate, zip(*each, strict=True)))
     )
-    found: dict[str, jax.Array] = {}
+    found, given = {}, target.centring or {}
     for effect, place in zip(effects, _places(local, effects), strict=True):
         shares, log_scales, now = (part[:, place] for part in seen)
         if effect.moves_scale:
             shares = at_a_small_scale(shares, local.rows)
         chosen = best_weights(effect, shares, alike=not has_all_rows)
         before, after = (relaxation_rate(effect, shares, weights) for weights in (now, chosen))
-        if after > gain * before:
+        # Latents that have weights already may as well have the best ones.
+        if after > (1 if effect.site in given else gain) * before:
             if not has_all_rows:
                 log_scales = np.median(log_scales, axis=0, keepdims=True)
             chosen[..., 0] *= np.exp((chosen[..., 1] - 1) * log_scales)
             everywhere = np.broadcast_to(chosen, (local.rows, *chosen.shape[1:]))
             found[effect.site] = _shaped(everywhere, local, effect.site, walkers[0].values.dtype)
-    return (target.centring or {}) | found if found else None
+    return given | found if found else None
 
 
 def relaxation_rate(effect: Effect, shares: np.ndarray, weights: np.ndarray) -> float:
