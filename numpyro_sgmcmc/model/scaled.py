@@ -1,6 +1,6 @@
 """Non-centred effects: sites that the model scales and moves by other latent sites."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,24 +24,31 @@ class Image(NamedTuple):
 
     Attributes:
         site: name of x.
-        parts: location and scale of the prior of x, and z, at unconstrained values by site.
+        parts: location and scale of the prior of x, and z, at unconstrained values by site and rows
+            of a minibatch by plate.
+        rows: rows of some minibatch by plate.
     """
 
     site: str
-    parts: Callable[[dict[str, jax.Array]], list[Any]]
+    parts: Callable[[dict[str, jax.Array], dict[str, Any]], list[Any]]
+    rows: dict[str, Any]
 
-    def location_and_scale(self, values: dict[str, Any]) -> tuple[jax.Array, ...]:
+    def location_and_scale(
+        self, values: dict[str, Any], rows: dict[str, Any] | None = None
+    ) -> tuple[jax.Array, ...]:
         """Return location and scale of the prior of x, and those of z given the other sites.
 
         Args:
             values: unconstrained values by site; that of x is not used, but has its shape.
+            rows: rows of a minibatch by plate, of which the parts of latents of rows depend.
         """
         shape, dtype = np.shape(values[self.site]), values[self.site].dtype
-        found = self.parts(values)[:2]
+        at = self.rows if rows is None else rows
+        found = self.parts(values, at)[:2]
         location, scale = (jnp.broadcast_to(part, shape).astype(dtype) for part in found)
 
         def effect(x: jax.Array) -> jax.Array:
-            return self.parts(values | {self.site: x})[2]
+            return self.parts(values | {self.site: x}, at)[2]
 
         return location, scale, *jax.jvp(effect, (location,), (scale,))
 
@@ -52,6 +59,7 @@ def images(
     indices: dict[str, Any],
     args: tuple,
     kwargs: dict,
+    of_rows: Collection[str] = (),
 ) -> list[Image]:
     """Return the sites of several real effects that the model scales by other latent sites.
 
@@ -70,6 +78,8 @@ def images(
         indices: rows of some minibatch by plate.
         args: the model's positional arguments.
         kwargs: its keyword arguments.
+        of_rows: latents of rows. If there are any, they are the only sites that are looked at: m
+            and s may depend on the row then, and not on other latents of rows.
     """
     order: list[str] = []
 
@@ -90,7 +100,7 @@ def images(
         several = {
             name: parts
             for name, parts in priors.items()
-            if parts is not None and np.size(prototype[name]) > 1
+            if parts is not None and (name in of_rows if of_rows else np.size(prototype[name]) > 1)
         }
         # The parameters of all distributions are outputs, so that what leads to them is kept.
         leaves = [leaf for site in sites for leaf in jax.tree.leaves(site["fn"])]
@@ -114,21 +124,25 @@ def images(
         if name not in unmoved:
             continue
         later = (set(several) - unmoved) | set(several[place + 1 :]) | {INDICES}
+        if of_rows:
+            later = set(of_rows) - {name}
         variable = jaxpr.invars[names.index(name)]
         others = [v for v in _affine_in(jaxpr, variable, sources) if not sources[v] & later]
         scales = [v for v in scales_of_rows(jaxpr, variable, sources) if not sources[v] & later]
         if others:
             wanted = [*outputs[name], others[-1]]
-            found.append(Image(name, _evaluated(closed, wanted, names, indices)))
-        elif scales:
-            parts = _evaluated(closed, [*outputs[name], scales[-1]], names, indices)
-            found.append(Image(name, partial(_times, name, parts)))
+            found.append(Image(name, _evaluated(closed, wanted, names), indices))
+        elif scales and not of_rows:
+            parts = _evaluated(closed, [*outputs[name], scales[-1]], names)
+            found.append(Image(name, partial(_times, name, parts), indices))
     return found
 
 
-def _times(name: str, parts: Callable, values: dict[str, jax.Array]) -> list[Any]:
+def _times(
+    name: str, parts: Callable, values: dict[str, jax.Array], rows: dict[str, Any]
+) -> list[Any]:
     """Return location and scale of the prior of x, and s x, from `parts` with s in its place."""
-    *prior, scale = parts(values)
+    *prior, scale = parts(values, rows)
     return [*prior, scale * values[name]]
 
 
@@ -158,10 +172,8 @@ def _affine_in(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Iterator[
                 yield output
 
 
-def _evaluated(
-    closed: ClosedJaxpr, wanted: list[Any], names: list[Any], indices: dict[str, Any]
-) -> Callable[[dict[str, jax.Array]], list[Any]]:
-    """Return the function of values by site that computes some variables of a jaxpr."""
+def _evaluated(closed: ClosedJaxpr, wanted: list[Any], names: list[Any]) -> Callable:
+    """Return the function of values by site and rows by plate that computes some variables."""
     needed, kept = {v for v in wanted if not isinstance(v, Literal)}, []
     for equation in reversed(closed.jaxpr.eqns):
         if needed.intersection(equation.outvars):
@@ -169,10 +181,9 @@ def _evaluated(
             needed.update(v for v in equation.invars if not isinstance(v, Literal))
     sliced = closed.jaxpr.replace(eqns=kept[::-1], outvars=wanted)
     run = jaxpr_as_fun(ClosedJaxpr(sliced, closed.consts))
-    rows = jax.tree.leaves(indices)
 
-    def parts(values: dict[str, jax.Array]) -> list[Any]:
-        left = iter(rows)
+    def parts(values: dict[str, jax.Array], rows: dict[str, Any]) -> list[Any]:
+        left = iter(jax.tree.leaves(rows))
         return run(*[next(left) if name is INDICES else values[name] for name in names])
 
     return parts

@@ -17,7 +17,7 @@ from numpyro_sgmcmc.model.coordinates import Coordinates
 from numpyro_sgmcmc.model.enumeration import Enumeration, enumerated
 from numpyro_sgmcmc.model.flat import Flat
 from numpyro_sgmcmc.model.handlers import with_minibatch
-from numpyro_sgmcmc.model.local import Local
+from numpyro_sgmcmc.model.local import Local, images_of_rows
 from numpyro_sgmcmc.model.scaled import Image, images
 from numpyro_sgmcmc.types import Plate
 
@@ -49,6 +49,7 @@ class Structure:
         coordinates: the coordinates in which effects move; None if they are their values.
         local_weights: weights of the coordinates in which latents of rows move, by site and row;
             see `in_coordinates`. Those of other sites are their values.
+        local_images: of latents of rows with weights, those that the model writes non-centred.
     """
 
     model: Callable
@@ -68,6 +69,7 @@ class Structure:
     transforms: dict[str, Transform] | None
     coordinates: Coordinates | None = None
     local_weights: dict[str, jax.Array] = field(default_factory=dict)
+    local_images: dict[str, Image] = field(default_factory=dict)
 
     @property
     def dimension(self) -> int:
@@ -95,7 +97,9 @@ class Structure:
         of_rows = () if self.local is None else self.local.names
         if of_rows:
             assert weights.keys() <= set(of_rows), "Effects of whole plates keep their values."
-            return replace(self, local_weights=weights)
+            found = images_of_rows(self, *as_jax_arrays(args, kwargs))
+            moved = {name: image for name, image in found.items() if name in weights}
+            return replace(self, local_weights=weights, local_images=moved)
         args, kwargs = as_jax_arrays(args, kwargs)
         model = self.with_minibatch(self.placeholder(), None)
         non_centred = tuple(one for one in self.images(args, kwargs) if one.site in weights)

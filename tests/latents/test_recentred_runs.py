@@ -34,6 +34,14 @@ def hierarchy(y, error, batch=None):
         numpyro.sample("y", dist.Normal(a, error[i]), obs=y[i])
 
 
+def written_non_centred(y, error, batch=None):
+    tau = numpyro.sample("tau", dist.HalfNormal(1))
+    b = numpyro.sample("b", dist.Normal(0, 2))
+    with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+        x = numpyro.sample("x", dist.Normal(0, 1))
+        numpyro.sample("y", dist.Normal(b + tau * x, error[i]), obs=y[i])
+
+
 def data():
     rng = np.random.default_rng(5)
     return LOCATION + SCALE * rng.standard_normal(ROWS), rng.standard_normal(ROWS)
@@ -96,9 +104,9 @@ def run(errors, **options):
     return finished(sg.SGHMCSplit(hierarchy, **options), y, given), y
 
 
-def weights_of(adaptation):
+def weights_of(adaptation, site="a"):
     """Return the smallest and the largest weight of a scale; 1 where latents keep their form."""
-    found = np.ones(1) if adaptation.centring is None else np.asarray(adaptation.centring["a"])
+    found = np.ones(1) if adaptation.centring is None else np.asarray(adaptation.centring[site])
     return found.min(), found.max()
 
 
@@ -148,6 +156,31 @@ def test_fewer_transitions_give_more_draws_than_as_the_model_has_them(errors):
         for m in (moved, kept)
     ]
     assert ess[0] > 2 * ess[1], ess
+
+
+@pytest.mark.slow
+def test_latents_that_the_model_scales_move_nearly_centred_where_rows_say_much():
+    effects, noise = data()
+    y = effects + ERRORS["small"] * noise
+    given = jnp.asarray(ERRORS["small"], jnp.float32)
+    moved, kept = (
+        finished(sg.SGHMCSplit(written_non_centred, recentre=may), y, given)
+        for may in (True, False)
+    )
+    low, _ = weights_of(moved.sampler.adaptation, "x")
+    assert low > 0.5 and kept.sampler.adaptation.centring is None
+    assert 5 * moved.sampler.adaptation.num_steps < kept.sampler.adaptation.num_steps
+    wanted, draws = exact(y, ERRORS["small"]), moved.get_samples(group_by_chain=True)
+    for name in ("tau", "b"):
+        found, (mean, sd) = np.asarray(draws[name], np.float64), getattr(wanted, name)
+        ess = float(numpyro.diagnostics.effective_sample_size(found))
+        assert ess > 400, (name, ess)
+        assert abs(found.mean() - mean) < (5 / np.sqrt(ess) + 0.05) * sd, name
+        assert abs(found.std() / sd - 1) < 5 / np.sqrt(ess) + 0.05, name
+    latents = sg.to_inference_data(moved, verdict=False)["latents"]["x"].mean("chain")
+    # Of the posterior: the mean of x is nearly that of (a - b) / tau.
+    about = (wanted.a[0] - wanted.b[0]) / wanted.tau[0]
+    assert np.corrcoef(np.asarray(latents), about)[0, 1] > 0.999
 
 
 @pytest.mark.release

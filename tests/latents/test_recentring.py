@@ -156,6 +156,24 @@ def non_centred(y, batch=None):
         numpyro.sample("y", dist.Normal(tau * x, 1.0), obs=y[i])
 
 
+COVARIATE = jnp.asarray([0.0, 1.0, -0.5, 0.3, 2.0, -1.0])
+
+
+def scaled(y, batch=None):
+    """Latents that the model scales, and some that it must leave: see `test_effects`."""
+    tau = numpyro.sample("tau", dist.HalfNormal(1))
+    b = numpyro.sample("b", dist.Normal(0, 1))
+    with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+        slope = numpyro.sample("slope", dist.Normal(0, 1))
+        a = numpyro.sample("a", dist.Normal(b, tau))
+        w = numpyro.sample("w", dist.StudentT(4, 0, 1).expand([len(i), 2]).to_event(1))
+        of_either_sign = numpyro.sample("of_either_sign", dist.Normal(0, 1))
+        not_standard = numpyro.sample("not_standard", dist.Normal(1, 1))
+        rest = b * of_either_sign + tau * not_standard
+        mean = b + 0.5 + tau * slope * COVARIATE[i] + b * COVARIATE[i]
+        numpyro.sample("y", dist.Normal(mean + a + (tau**2 * w).sum(-1) + rest, 1), obs=y[i])
+
+
 def positive(y, batch=None):
     shape = numpyro.sample("shape", dist.Gamma(2.0, 1.0))
     with numpyro.plate("rows", len(y), subsample_size=batch) as i:
@@ -186,14 +204,65 @@ def with_scan(y, batch=None):
         (chained, [Effect(name, True, True) for name in ("a", "c", "rate")]),
         (positive, []),
         (location_only, [Effect("a", True, False)]),
-        (non_centred, []),
+        (non_centred, [Effect("x", True, True)]),
+        (scaled, [Effect("slope", True, True), Effect("a", True, True), Effect("w", True, True)]),
         (with_discrete, []),
         (with_scan, []),
     ],
 )
 def test_effects(model, expected):
-    """Latents whose location or scale depends on others; a Gamma distribution has none."""
+    """Latents whose location or scale depends on others; a Gamma distribution has none.
+
+    So do those that the model scales, if their prior is standard and the scale keeps its sign.
+    Integers as parameters of a prior are real numbers.
+    """
     assert effects_of_rows(joint(model, Y, 2)) == expected
+
+
+SCALED = {"slope": of_each_row(), "a": of_each_row(), "w": of_each_row(2)}
+
+
+def test_the_density_with_latents_that_the_model_scales():
+    """u'(z, y) = u(z, x(y)) - log |dx / dy|, with x(y) written out.
+
+    A latent that is multiplied by a covariate of 0 moves as it is, whatever its weights are.
+    """
+    weights = SCALED
+    plain, placed = joint(scaled, Y, 2), joint(scaled, Y, 2, weights=weights)
+    position, latents, rows = at(plain)
+
+    def values_of(position, y, row):
+        z = plain.structure.unravel(position)
+        tau, b = jnp.exp(z["tau"]), z["b"]
+        (c, k), (of_a, k_a), of_w = weights["slope"][row], weights["a"][row], weights["w"][row]
+        s = jnp.where(COVARIATE[row] == 0, 1.0, jnp.abs(tau * COVARIATE[row]))
+        c = jnp.where(COVARIATE[row] == 0, 0.0, c)
+        slope = s**-k * (y[0] - c * (b + 0.5 + b * COVARIATE[row]))
+        a = b + tau ** (1 - k_a) * (y[1] - of_a * b)
+        w = (tau**2) ** -of_w[:, 1] * y[2:4]
+        volume = -k * jnp.log(s) + (1 - k_a) * jnp.log(tau) - jnp.log(tau**2) * of_w[:, 1].sum()
+        return jnp.concatenate([jnp.stack([slope, a]), w, y[4:]]), volume
+
+    def expected(position, y, row):
+        values, volume = values_of(position, y, row)
+        return plain.row(position, values, row)[0] - volume
+
+    def found(position, y, row):
+        return placed.row(position, y, row)[0]
+
+    both = [
+        jax.jit(jax.vmap(jax.value_and_grad(f, (0, 1)), (None, 0, 0)))(position, latents, rows)
+        for f in (expected, found)
+    ]
+    for one, other in zip(*map(jax.tree.leaves, both), strict=True):
+        np.testing.assert_allclose(one, other, rtol=3e-4, atol=3e-4)
+    together = placed.rows(position, latents, rows, plain.structure.local.some_discrete(len(Y)))
+    np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
+    values = jax.vmap(lambda *row: values_of(position, *row)[0])(latents, rows)
+    prior = placed.prior(position, latents, rows)
+    np.testing.assert_allclose(prior.standard(latents)[:, 0], values[:, 0], rtol=1e-4, atol=1e-5)
+    tau = jnp.exp(plain.structure.unravel(position)["tau"])
+    np.testing.assert_allclose(prior.scale[1:, 0], tau * COVARIATE[1:], rtol=1e-5)
 
 
 INFORMATION = np.array([0.2, 1.0, 5.0])

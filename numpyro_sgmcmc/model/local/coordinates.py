@@ -20,8 +20,9 @@ class Prior(NamedTuple):
     """The prior of each unconstrained latent number of some rows; all are (rows, k).
 
     Attributes:
-        location: m; 0 where a prior has not both a location and a scale.
-        scale: s; 1 there.
+        location: m; 0 where a prior has not both a location and a scale. Of a latent x that the
+            model writes non-centred, that of m + s x.
+        scale: s; 1 there. The one of m + s x may be negative.
         curvature: of -log of the density at m, with 1 / s as a unit; 1 for a normal distribution,
             and where it would be 0.
         weights: c and b of the coordinates that the latents have, (rows, k, 2).
@@ -33,14 +34,14 @@ class Prior(NamedTuple):
     weights: jax.Array
 
     def standard(self, latents: jax.Array) -> jax.Array:
-        """Return (a - m) / s of latents in these coordinates, (rows, k)."""
+        """Return (a - m) / |s| of latents in these coordinates, or x, (rows, k)."""
         c, b = self.weights[..., 0], self.weights[..., 1]
-        return self.scale**-b * (latents - c * self.location)
+        return jnp.abs(self.scale) ** -b * (latents - c * self.location)
 
     def with_weights(self, latents: jax.Array, weights: jax.Array) -> jax.Array:
         """Return the coordinates with other weights, (rows, k, 2), of latents in these."""
         c, b = weights[..., 0], weights[..., 1]
-        return self.scale**b * self.standard(latents) + c * self.location
+        return jnp.abs(self.scale) ** b * self.standard(latents) + c * self.location
 
 
 def in_coordinates(
@@ -91,10 +92,20 @@ def weights_at(weights: dict[str, jax.Array], rows: jax.Array, local: Local) -> 
     return jnp.concatenate(parts, axis=1)
 
 
-def prior_of(trace: dict[str, Any], weights: jax.Array, local: Local) -> Prior:
+def prior_of(
+    trace: dict[str, Any],
+    weights: jax.Array,
+    effects: dict[str, tuple[jax.Array, ...]],
+    local: Local,
+) -> Prior:
     """Return the priors of the latents in a trace, in rows as they lie in it.
 
-    `weights`, (rows, k, 2), are those of the latents' coordinates.
+    Args:
+        trace: of the model.
+        weights: of the latents' coordinates, (rows, k, 2).
+        effects: location and scale by site of what the model makes of non-centred latents, (rows,
+            numbers of a row).
+        local: the latent sites of rows.
     """
     found = []
     for site in local.sites:
@@ -109,7 +120,8 @@ def prior_of(trace: dict[str, Any], weights: jax.Array, local: Local) -> Prior:
         found_there = scale**2 * _curvature(prior, location)
         curvature = jnp.where(found_there > FLATTEST, found_there, 1.0)
         parts = (jnp.moveaxis(x, site.axis, 0) for x in (location, scale, curvature))
-        found.append(tuple(x.reshape(rows, -1) for x in parts))
+        location, scale, curvature = (x.reshape(rows, -1) for x in parts)
+        found.append((*effects.get(site.name, (location, scale)), curvature))
     location, scale, curvature = (jnp.concatenate(x, 1) for x in zip(*found, strict=True))
     return Prior(location, scale, curvature, weights)
 
@@ -121,4 +133,6 @@ def _curvature(prior: Any, at: jax.Array) -> jax.Array:
 
 
 def _parts(prior: Any, shape: tuple[int, ...]) -> tuple[jax.Array, ...]:
-    return tuple(jnp.broadcast_to(part, shape) for part in (prior.loc, prior.scale))
+    """Return location and scale, which the model may have given as integers."""
+    real = jnp.result_type(float)
+    return tuple(jnp.broadcast_to(x, shape).astype(real) for x in (prior.loc, prior.scale))

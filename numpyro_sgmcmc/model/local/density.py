@@ -15,6 +15,7 @@ from numpyro_sgmcmc.model.local.coordinates import (
     prior_of,
     weights_at,
 )
+from numpyro_sgmcmc.model.local.images import effects_of_images, values_of_images
 from numpyro_sgmcmc.types import Minibatch
 
 
@@ -75,7 +76,10 @@ class JointPotential:
         """Return the priors of some rows' continuous latents."""
         local = self.structure.local
         trace, _ = self.trace(position, latents, rows, local.some_discrete(len(rows)))
-        return prior_of(trace, weights_at(self.structure.local_weights, rows, local), local)
+        weights = weights_at(self.structure.local_weights, rows, local)
+        shared, found = self.structure.unravel(position), self.structure.local_images
+        effects = effects_of_images(found, shared, rows, local) if found else {}
+        return prior_of(trace, weights, {name: x[2:] for name, x in effects.items()}, local)
 
     def trace(
         self, position: jax.Array, latents: jax.Array, rows: jax.Array, discrete: jax.Array
@@ -83,12 +87,18 @@ class JointPotential:
         """Return a trace of the model, and the log volume of the latents' coordinates."""
         structure, local = self.structure, self.structure.local
         model = structure.with_minibatch({local.plate: rows}, None)
-        values = structure.unravel(position) | local.unravel(latents)
-        value_of, volumes = in_coordinates(values, structure.local_weights, rows, local)
+        shared, volume = structure.unravel(position), jnp.zeros((), position.dtype)
+        found, weights = structure.local_images, structure.local_weights
+        if found:
+            given = weights, shared, latents, rows, local
+            latents, volume = values_of_images(found, *given)
+            weights = {name: both for name, both in weights.items() if name not in found}
+        values = shared | local.unravel(latents)
+        value_of, volumes = in_coordinates(values, weights, rows, local)
         bound = handlers.substitute(model, data=local.unravel_discrete(discrete))
         bound = handlers.substitute(bound, substitute_fn=value_of)
         trace = handlers.trace(bound).get_trace(*self.args, **self.kwargs)
-        return trace, sum(volumes, jnp.zeros((), position.dtype))
+        return trace, sum(volumes, volume)
 
     def drawn(self, key: jax.Array, position: jax.Array, rows: jax.Array) -> jax.Array:
         """Return discrete latents of some rows, drawn from their prior given z, (rows, m)."""

@@ -11,7 +11,7 @@ from numpyro_sgmcmc.latents import LatentState, PlainAtLatents
 from numpyro_sgmcmc.preconditioner import Diagonal
 from numpyro_sgmcmc.preparation.adam import adam_of_a_fit
 from numpyro_sgmcmc.preparation.latents.noise import Walkers
-from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, in_coordinates, weights_of
 from numpyro_sgmcmc.preparation.latents.settle import WALKERS
 from numpyro_sgmcmc.preparation.latents.starts import Starts, starts_of
 from numpyro_sgmcmc.preparation.latents.walkers import redrawn_walkers, started
@@ -72,7 +72,7 @@ def fitted(target: Target, key: jax.Array, options: Options, request: Request) -
     each = [Rows(*part, numbers) for part in parts]
     weights = weights_of(target, options, each)
     if weights is not None:
-        values = [target.run(moved, rows, weights, optimise=False) for rows in each]
+        values = [in_coordinates(target, rows, weights) for rows in each]
         walkers = Walkers(walkers.positions, _with_values(state, jnp.stack(values)))
         keys = random.keys_of(jax.random.key(10), WALKERS)
         placed = target.partly_centred(weights)

@@ -9,7 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from numpyro_sgmcmc.latents.blocks import in_blocks
-from numpyro_sgmcmc.model.local import Effect, Local, effects_of_rows, weights_at
+from numpyro_sgmcmc.model.local import (
+    Effect,
+    Local,
+    effects_of_rows,
+    images_of_rows,
+    weights_at,
+)
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.target import Target, View
@@ -47,13 +53,14 @@ class Informed(NamedTuple):
 
     Attributes:
         shares: R, the share of the information on a latent that comes from its row, (n, k).
-        log_scales: log s of the prior, (n, k).
-        weights: of the latents' coordinates, c s^(1 - b) and b, (n, k, 2). The first is that of the
-            location with s as a unit.
+        scales: s of the prior, (n, k). Those of latents that the model writes non-centred may be
+            negative.
+        weights: of the latents' coordinates, c |s|^(1 - b) and b, (n, k, 2). The first is that of
+            the location with |s| as a unit, and changes its sign with s.
     """
 
     shares: Any
-    log_scales: Any
+    scales: Any
     weights: Any
 
 
@@ -77,26 +84,44 @@ def weights_of(
         return None
     local = target.structure.local
     assert local is not None
-    each = [Informed(*map(np.asarray, target.run(_informed, w, optimise=False))) for w in walkers]
+    placed = with_written(target)
+    found = [placed.run(_informed, rows, optimise=False) for rows in walkers]
+    each = [Informed(*map(np.asarray, one)) for one in found]
     has_all_rows = len(walkers[0].rows) == local.rows
     seen = (
         _averaged(each) if has_all_rows else Informed(*map(np.concatenate, zip(*each, strict=True)))
     )
-    found, given = {}, target.centring or {}
+    weights, given = {}, target.centring or {}
     for effect, place in zip(effects, _places(local, effects), strict=True):
-        shares, log_scales, now = (part[:, place] for part in seen)
+        shares, scales, now = (part[:, place] for part in seen)
         if effect.moves_scale:
             shares = at_a_small_scale(shares, local.rows)
         chosen = best_weights(effect, shares, alike=not has_all_rows)
-        before, after = (relaxation_rate(effect, shares, weights) for weights in (now, chosen))
+        before, after = (relaxation_rate(effect, shares, each) for each in (now, chosen))
         # Latents that have weights already may as well have the best ones.
         if after > (1 if effect.site in given else gain) * before:
             if not has_all_rows:
-                log_scales = np.median(log_scales, axis=0, keepdims=True)
-            chosen[..., 0] *= np.exp((chosen[..., 1] - 1) * log_scales)
+                scales = np.median(scales, axis=0, keepdims=True)
+            chosen[..., 0] *= np.sign(scales) * np.abs(scales) ** (chosen[..., 1] - 1)
             everywhere = np.broadcast_to(chosen, (local.rows, *chosen.shape[1:]))
-            found[effect.site] = _shaped(everywhere, local, effect.site, walkers[0].values.dtype)
-    return given | found if found else None
+            weights[effect.site] = _shaped(everywhere, local, effect.site, walkers[0].values.dtype)
+    return given | weights if weights else None
+
+
+def with_written(target: Target) -> Target:
+    """Return the same coordinates, with weights of the latents that the model writes non-centred.
+
+    With weights 0 these are as they are, and the target knows what the model makes of them.
+    """
+    local, given = target.structure.local, target.centring or {}
+    assert local is not None
+    found = images_of_rows(target.structure, target.args, target.kwargs)
+    free = {site.name: site.free for site in local.sites}
+    none = {name: np.zeros((local.rows, *free[name], 2)) for name in found.keys() - given.keys()}
+    if not none:
+        return target
+    dtype = jnp.result_type(*jax.tree.leaves(target.structure.prototype))
+    return target.partly_centred(given | {name: jnp.asarray(x, dtype) for name, x in none.items()})
 
 
 def relaxation_rate(effect: Effect, shares: np.ndarray, weights: np.ndarray) -> float:
@@ -137,11 +162,13 @@ def relaxation_rate(effect: Effect, shares: np.ndarray, weights: np.ndarray) -> 
 def best_weights(effect: Effect, shares: np.ndarray, alike: bool) -> np.ndarray:
     """Return the weights c and b of the least J of location and scale; see `relaxation_rate`.
 
-    For each row they are c = R and b = R / (2 - R), (rows, numbers of a row, 2). One pair for rows
-    that are to be `alike` has weighted means of these, (1, numbers of a row, 2). Where the scale
-    does not depend on latents, b sets the unit only.
+    For each row they are c = R and b = R / (2 - R), (rows, numbers of a row, 2), or 0 where R is
+    the smallest of `SHARES`, and may be smaller. One pair for rows that are to be `alike` has
+    weighted means of these, (1, numbers of a row, 2). Where the scale does not depend on latents, b
+    sets the unit only.
     """
     known = shares / (1 - shares)
+    shares = np.where(shares > 1.01 * SHARES[0], shares, 0.0)
     c, b = shares, shares / (2 - shares)
     if alike:
         c = np.average(c, axis=0, weights=1 / (1 - shares), keepdims=True)
@@ -159,8 +186,12 @@ def at_a_small_scale(shares: np.ndarray, rows: int) -> np.ndarray:
     return np.clip(known / (1 + known), *SHARES)
 
 
-def moved(view: View, given: Rows, weights: dict[str, jax.Array]) -> jax.Array:
+def in_coordinates(target: Target, rows: Rows, weights: dict[str, jax.Array]) -> jax.Array:
     """Return the coordinates of latents with other weights, (n, k)."""
+    return with_written(target).run(_moved, rows, weights, optimise=False)
+
+
+def _moved(view: View, given: Rows, weights: dict[str, jax.Array]) -> jax.Array:
     potential, local = potential_of(view), view.structure.local
     assert local is not None
 
@@ -189,8 +220,8 @@ def _informed(view: View, given: Rows) -> Informed:
         prior = potential.prior(given.position, latents, rows)
         shares = jnp.clip(1 - variance * prior.curvature, *SHARES)
         c, b = prior.weights[..., 0], prior.weights[..., 1]
-        weights = jnp.stack([c * prior.scale ** (1 - b), b], axis=-1)
-        return Informed(shares, jnp.log(prior.scale), weights)
+        own = c * jnp.sign(prior.scale) * jnp.abs(prior.scale) ** (1 - b)
+        return Informed(shares, prior.scale, jnp.stack([own, b], axis=-1))
 
     return in_blocks(of_rows, given.values, given.factor, given.rows)
 
@@ -198,8 +229,8 @@ def _informed(view: View, given: Rows) -> Informed:
 def _averaged(each: Sequence[Informed]) -> Informed:
     """Return what the same rows say on average over walkers."""
     known = np.mean([one.shares / (1 - one.shares) for one in each], axis=0)
-    log_scales = np.mean([one.log_scales for one in each], axis=0)
-    return Informed(known / (1 + known), log_scales, np.mean([one.weights for one in each], axis=0))
+    scales, weights = (np.mean(parts, axis=0) for parts in list(zip(*each, strict=True))[1:])
+    return Informed(known / (1 + known), scales, weights)
 
 
 def _shaped(weights: np.ndarray, local: Local, site: str, dtype: Any) -> jax.Array:

@@ -11,7 +11,7 @@ from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.model.local import Local, check_rows
 from numpyro_sgmcmc.preparation.latents.beginnings import spread, started
 from numpyro_sgmcmc.preparation.latents.potential import potential_of
-from numpyro_sgmcmc.preparation.latents.recentring import Rows, moved, weights_of
+from numpyro_sgmcmc.preparation.latents.recentring import Rows, in_coordinates, weights_of
 from numpyro_sgmcmc.preparation.latents.starts import LatentStart, Starts
 from numpyro_sgmcmc.preparation.latents.sweep import Swept, sweep
 from numpyro_sgmcmc.preparation.options import Options
@@ -108,7 +108,7 @@ def settled(target: Target, key: jax.Array, options: Options, request: Request) 
     walkers = [each.walker for each in found]
     better = weights_of(target, options, _there(local, found))
     if better is not None:
-        walkers = [_in_coordinates(target, walker, better) for walker in walkers]
+        walkers = [_moved(target, walker, better) for walker in walkers]
         target = target.partly_centred(better)
     pairs = zip(keys_last, walkers, strict=True)
     found = [_after_sweeps(target, random.keys_of(own, KEPT), walker) for own, walker in pairs]
@@ -185,9 +185,9 @@ def _rows_of(walker: Swept) -> Rows:
     return Rows(walker.position, walker.values, walker.factor, walker.rows)
 
 
-def _in_coordinates(target: Target, walker: Swept, weights: dict[str, jax.Array]) -> Swept:
+def _moved(target: Target, walker: Swept, weights: dict[str, jax.Array]) -> Swept:
     """Return a walker at the same values in other coordinates. A sweep renews all but these."""
-    return walker._replace(values=target.run(moved, _rows_of(walker), weights, optimise=False))
+    return walker._replace(values=in_coordinates(target, _rows_of(walker), weights))
 
 
 def level(view: View, walker: Swept) -> jax.Array:
