@@ -17,8 +17,9 @@ from benchmarks.speed.timing import seconds_a_step
 from numpyro_sgmcmc import ContiguousMinibatch
 
 SIZES = {"small": 10_000, "middle": 1_000_000, "large": 10_000_000}
-FEW_ROWS, ROWS = 10_000, 1_000_000
-"""Rows of the runs whose memory is measured: of one that shows what programs take, and others."""
+FEW_ROWS, ROWS, ROWS_OF_NUTS = 10_000, 1_000_000, 1_000
+"""Rows of the runs whose memory is measured: of one that shows what programs take, and others.
+NUTS shows what those of a much smaller run take."""
 
 
 def growth(rounds: int) -> Measured:
@@ -57,15 +58,17 @@ def contiguous(rounds: int) -> Measured:
 
 def memory(driver: str, rounds: int) -> Measured:
     """Return the megabytes that a run takes beyond its data and its chains' latents, once."""
-    few, found = (
-        answer("latents_run", driver, str(rows), environment=environment(), limit=300.0)
-        for rows in (FEW_ROWS, ROWS)
+    few, found, nuts = (
+        answer("latents_run", name, str(rows), environment=environment(), limit=300.0)
+        for name, rows in ((driver, FEW_ROWS), (driver, ROWS), ("nuts", ROWS_OF_NUTS))
     )
     beyond, of_few = ((one["bytes"] - one["latents"]) / 1e6 for one in (found, few))
     shown = f"{found['bytes'] / 1e6:,.0f} MB, of which {found['latents'] / 1e6:,.0f} MB are latents"
     shown += f" and {(found['arrays'] - found['latents']) / 1e6:,.0f} MB other arrays"
     shown += f"; with 10⁴ rows {of_few:,.0f} MB beyond them"
-    return Measured(beyond, shown, found | {"beyond_with_few_rows": of_few * 1e6})
+    shown += f"; NUTS takes {nuts['bytes'] / 1e6:,.0f} MB with {ROWS_OF_NUTS:,} rows"
+    others = {"beyond_with_few_rows": of_few * 1e6, "of_nuts_with_1000_rows": nuts["bytes"]}
+    return Measured(beyond, shown, found | others)
 
 
 FREED = "programs and their compilation take most; memory that was freed is not all given back"

@@ -1,14 +1,15 @@
 """One run with many latents, in a process of its own: prints the growth of memory.
 
 The data are there when counting starts. The warm-up settles walkers, of whose latents a part is
-kept too. `python -m benchmarks.speed.latents_run DRIVER ROWS`, where the driver is `mcmc` or `sg`.
+kept too. `python -m benchmarks.speed.latents_run DRIVER ROWS`, where the driver is `mcmc`, `sg`, or
+`nuts` for NumPyro's kernel on all rows.
 """
 
 import json
 import sys
 
 import jax
-from numpyro.infer import MCMC
+from numpyro.infer import MCMC, NUTS
 
 from benchmarks.speed.latent_steps import NUMBERS, groups
 from benchmarks.speed.memory import forget_peak, peak, resident
@@ -23,15 +24,16 @@ def main(driver: str, rows: int) -> None:
     y = jax.block_until_ready(1.4 * jax.random.normal(jax.random.key(0), (rows,)))
     forget_peak()
     before = resident()
+    ours = SGHMCSplit(groups, step_size=0.1 / rows, num_steps=10)
     mcmc = MCMC(
-        SGHMCSplit(groups, step_size=0.1 / rows, num_steps=10),
+        NUTS(groups) if driver == "nuts" else ours,
         num_warmup=DRAWS,
         num_samples=DRAWS,
         num_chains=CHAINS,
         chain_method="vectorized",
         progress_bar=False,
     )
-    given = jax.random.key(1), y, rows // OF_ROWS
+    given = jax.random.key(1), y, rows if driver == "nuts" else rows // OF_ROWS
     if driver == "sg":
         run(mcmc, *given)
     else:
