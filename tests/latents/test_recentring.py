@@ -269,6 +269,25 @@ INFORMATION = np.array([0.2, 1.0, 5.0])
 """Of the rows of a Gaussian model on their latents, with a scale of 1."""
 
 
+def test_integers_as_parameters_of_a_prior():
+    """`Normal(0, tau)` and `Normal(0, 1)` are those of 0.0 and 1.0."""
+
+    def of(zero, one):
+        def model(y, batch=None):
+            tau = numpyro.sample("tau", dist.HalfNormal(1.0))
+            with numpyro.plate("rows", len(y), subsample_size=batch) as i:
+                a = numpyro.sample("a", dist.Normal(zero, tau))
+                x = numpyro.sample("x", dist.Normal(zero, one))
+                numpyro.sample("y", dist.Normal(a + tau * x, 1.0), obs=y[i])
+
+        weights = {"a": of_each_row(), "x": of_each_row()}
+        potential = joint(model, Y, 2, weights=weights)
+        return jax.jit(potential.prior)(*at(potential))
+
+    for one, other in zip(of(0, 1), of(0.0, 1.0), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 FORMS = {"centred": 1.0, "non-centred": 0.0, "between": np.array([0.9, 0.4, 0.3])}
 
 
