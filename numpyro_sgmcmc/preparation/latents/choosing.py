@@ -22,7 +22,7 @@ from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.pace import need_of, pace_of, steps_of_draws
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
 from numpyro_sgmcmc.preparation.request import Request
-from numpyro_sgmcmc.preparation.target import Target
+from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import MOST_TRANSITIONS
 from numpyro_sgmcmc.preparation.tuning import uncorrected_share
 from numpyro_sgmcmc.preparation.warn import warn_about_mixing
@@ -78,8 +78,9 @@ def chosen_by_windows(
 ) -> Prepared:
     """Return the settings that the last window allows, and chains that start where it ends.
 
-    Every window measures the gradient noise and what the slowest coordinate needs. The memory of
-    the walkers is used for those that follow.
+    Every window measures the gradient noise and what the slowest coordinate needs. Where some
+    walkers get lost, nothing is learned from it: others take their places, with half of the step
+    size. The memory of the walkers is used for those that follow.
 
     Raises:
         ValueError: if walkers leave the places where the density is finite.
@@ -97,6 +98,12 @@ def chosen_by_windows(
         if done:  # The first window is compiled; times are told for 8 walkers.
             seconds = 8 / len(walkers.positions) * (perf_counter() - began) / length
         done.append(length)
+        lost = np.asarray(shown.lost)
+        if lost.any() and not lost.all() and len(done) < MOST_WINDOWS:
+            walkers = target.run(_taken, shown.walkers, _sound(lost), donate=(0,), optimise=False)
+            caution, earlier = caution / 2, None
+            chosen = chosen_from(options, given, given.noise, limits, caution, given.step_size)
+            continue
         walkers, seen, centre = shown.walkers, shown.seen, np.asarray(shown.centre, np.float64)
         if earlier is not None:
             seen = pooled(earlier[0], seen, centre - earlier[1])
@@ -122,6 +129,17 @@ def chosen_by_windows(
         )
     settings = chosen, given.curvature, shown, found, 1 / change, len(done), seconds
     return _prepared(target, options, request, *settings)
+
+
+def _sound(lost: np.ndarray) -> np.ndarray:
+    """Return for each walker which one takes its place: itself if it is not lost."""
+    others = np.flatnonzero(~lost)
+    places = np.arange(len(lost))
+    return np.where(lost, others[places % len(others)], places)
+
+
+def _taken(view: View, walkers: Walkers, places: jax.Array) -> Walkers:
+    return jax.tree.map(lambda each: each[places], walkers)
 
 
 def first_limits(target: Target, options: Options, curvature: Typical) -> Limits:

@@ -23,13 +23,15 @@ from numpyro_sgmcmc.transition import Transition, Walker
 class Shown(NamedTuple):
     """What a window shows: where the walkers are, their statistics, and the gradient noise.
 
-    `centre`, (d,), is what the statistics are deviations from.
+    `centre`, (d,), is what the statistics are deviations from, and `lost`, (walkers,), tells which
+    walkers diverged in more than half of their transitions.
     """
 
     walkers: Walkers
     seen: Seen
     noise: Noise
     centre: jax.Array
+    lost: jax.Array
 
 
 @final
@@ -119,4 +121,4 @@ class LatentWindow:
         )
         after = Walkers(walker.position, walker.gradient)
         given = tuned.gradient, tuned.preconditioner, after, keys_noise
-        return Shown(after, seen, noise_at_latents(view, *given), centre)
+        return Shown(after, seen, noise_at_latents(view, *given), centre, 2 * bad > length)
