@@ -40,7 +40,7 @@ class Image(NamedTuple):
 
         Args:
             values: unconstrained values by site; that of x is not used, but has its shape.
-            rows: rows of a minibatch by plate, of which the parts of latents of rows depend.
+            rows: rows of a minibatch by plate, on which m and s depend if x is a latent of rows.
         """
         shape, dtype = np.shape(values[self.site]), values[self.site].dtype
         at = self.rows if rows is None else rows

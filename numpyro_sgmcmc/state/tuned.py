@@ -52,7 +52,8 @@ class Tuned(NamedTuple):
         scheme: the minibatch scheme that the warm-up chose; None if it is that of the options.
         other_modes: modes at which no chain starts; None if no search found any.
         centring: weights of the coordinates in which effects move, by site, from 0 (non-centred) to
-            1 (centred); None if they move as the model has them.
+            1 (centred); None if they move as the model has them. Latents of rows have two for each
+            row, of the location and of the scale.
     """
 
     step_size: jax.Array | None

@@ -66,6 +66,27 @@ def at(potential, seed=0):
     return position, jax.random.normal(keys[1], (len(Y), local.dimension)), jnp.arange(len(Y))
 
 
+def assert_same_density(plain, placed, values_of, where):
+    """Compare u_i and its slopes in coordinates with those of values minus the log volume."""
+    position, latents, rows = where
+
+    def expected(position, y, row):
+        values, volume = values_of(position, y, row)
+        return plain.row(position, values, row)[0] - volume
+
+    def found(position, y, row):
+        return placed.row(position, y, row)[0]
+
+    both = [
+        jax.jit(jax.vmap(jax.value_and_grad(f, (0, 1)), (None, 0, 0)))(position, latents, rows)
+        for f in (expected, found)
+    ]
+    for one, other in zip(*map(jax.tree.leaves, both), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)
+    together = placed.rows(position, latents, rows, plain.structure.local.some_discrete(len(Y)))
+    np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
+
+
 def test_the_density_is_that_of_the_values_times_the_volume():
     """u'(z, y) = u(z, a(y)) - log |da / dy|, with a(y) written out, and the same slopes."""
     plain, placed = joint(chained, Y, 2), joint(chained, Y, 2, weights=WEIGHTS)
@@ -84,26 +105,12 @@ def test_the_density_is_that_of_the_values_times_the_volume():
         values = jnp.concatenate([a[None], c, log_rate[None]])
         return values, jnp.log(s) + jnp.log(scales).sum() + jnp.log(s_rate)
 
-    def expected(position, y, row):
-        values, volume = values_of(position, y, row)
-        return plain.row(position, values, row)[0] - volume
-
-    def found(position, y, row):
-        return placed.row(position, y, row)[0]
-
-    both = [
-        jax.jit(jax.vmap(jax.value_and_grad(f, (0, 1)), (None, 0, 0)))(position, latents, rows)
-        for f in (expected, found)
-    ]
-    for one, other in zip(*map(jax.tree.leaves, both), strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-4, atol=2e-4)
+    assert_same_density(plain, placed, values_of, at(plain))
     shown = jax.jit(jax.vmap(placed.row, (None, 0, 0)))(position, latents, rows)[1]
     values = jax.vmap(lambda *row: values_of(position, *row)[0])(latents, rows)
     np.testing.assert_allclose(shown[:, :3], values[:, :3], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(jnp.log(shown[:, 3]), values[:, 3], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(placed.shared(position), plain.shared(position), rtol=1e-6)
-    together = placed.rows(position, latents, rows, plain.structure.local.some_discrete(len(Y)))
-    np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
 
 
 def test_other_weights_keep_the_values():
@@ -243,21 +250,7 @@ def test_the_density_with_latents_that_the_model_scales():
         volume = -k * jnp.log(s) + (1 - k_a) * jnp.log(tau) - jnp.log(tau**2) * of_w[:, 1].sum()
         return jnp.concatenate([jnp.stack([slope, a]), w, y[4:]]), volume
 
-    def expected(position, y, row):
-        values, volume = values_of(position, y, row)
-        return plain.row(position, values, row)[0] - volume
-
-    def found(position, y, row):
-        return placed.row(position, y, row)[0]
-
-    both = [
-        jax.jit(jax.vmap(jax.value_and_grad(f, (0, 1)), (None, 0, 0)))(position, latents, rows)
-        for f in (expected, found)
-    ]
-    for one, other in zip(*map(jax.tree.leaves, both), strict=True):
-        np.testing.assert_allclose(one, other, rtol=3e-4, atol=3e-4)
-    together = placed.rows(position, latents, rows, plain.structure.local.some_discrete(len(Y)))
-    np.testing.assert_allclose(together, both[1][0].sum(), rtol=1e-4)
+    assert_same_density(plain, placed, values_of, at(plain))
     values = jax.vmap(lambda *row: values_of(position, *row)[0])(latents, rows)
     prior = placed.prior(position, latents, rows)
     np.testing.assert_allclose(prior.standard(latents)[:, 0], values[:, 0], rtol=1e-4, atol=1e-5)

@@ -40,7 +40,7 @@ def effects_of_images(
 ) -> dict[str, tuple[jax.Array, ...]]:
     """Return location and scale of x's prior, m and s by site, (rows, numbers of a row) each.
 
-    Where s is 0, x is nothing's latent. It then moves as it is: m is 0 and s is 1.
+    Where s is 0, no effect depends on x, which then moves as it is: m is 0 and s is 1.
 
     Args:
         found: images by site.

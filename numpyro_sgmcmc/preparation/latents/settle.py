@@ -84,10 +84,11 @@ def check_independence(target: Target) -> None:
 def settled(target: Target, key: jax.Array, options: Options, request: Request) -> Settled:
     """Return where walkers are after their sweeps, in coordinates that suit the latents of rows.
 
-    The walkers show which form of the latents lets the shared parameters relax faster
-    (`weights_of`). If it is not that of the model, they settle in it anew: centred latents of which
-    rows say little may have led them to a tiny scale. Walkers that have not arrived are replaced by
-    the one that is best; see `arrived`.
+    The walkers show in which coordinates of the latents the shared parameters relax faster
+    (`weights_of`). If these are much faster than those of the model, the walkers settle in them
+    anew: centred latents of which rows say little may have led them to a tiny scale. In the end
+    each row gets weights of its own. Walkers that have not arrived are replaced by the one that is
+    best; see `arrived`.
 
     Raises:
         ValueError: if no start is finite.
