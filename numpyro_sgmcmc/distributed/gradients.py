@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from numpyro_sgmcmc.cpu.soundness import check_compiler
 from numpyro_sgmcmc.distributed.messages import Answer, Message, Request, packed, unpacked
 from numpyro_sgmcmc.distributed.wire import wrapped
 from numpyro_sgmcmc.kernels.stepping import stepper_of
@@ -54,9 +55,13 @@ class GradientProgram:
     Args:
         model: the model, whose arrays go to the device once.
         settings: what else it depends on.
+
+    Raises:
+        RuntimeError: if XLA computes wrong numbers on this machine (`check_compiler`).
     """
 
     def __init__(self, model: Model, settings: Settings) -> None:
+        check_compiler()
         arrays, rebuild = split_arguments(model.args, model.kwargs)
         self._arrays = jax.device_put(arrays)
         self._tree = jax.tree.structure(settings.kinds[1])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, final
 from weakref import WeakKeyDictionary
 
+from numpyro_sgmcmc.cpu.soundness import check_compiler
 from numpyro_sgmcmc.kernels.constants import warn_about_copied_files
 from numpyro_sgmcmc.kernels.progress import Progress
 from numpyro_sgmcmc.model import (
@@ -54,10 +55,15 @@ class Memory:
     def bind(
         self, model: Callable, options: Options, args: tuple, kwargs: dict
     ) -> tuple[Target, DataTag]:
-        """Return the model bound to the data of a new run, and the tag that identifies the data."""
+        """Return the model bound to the data of a new run, and the tag that identifies the data.
+
+        Raises:
+            RuntimeError: if XLA computes wrong numbers on this machine (`check_compiler`).
+        """
         found = fingerprint(args, kwargs)
         last = self.target
         if last is None or last.fingerprint != found:
+            check_compiler()
             if last is not None and edited_in_place(args, kwargs, (last.args, last.kwargs)):
                 self._edition += 1
             structure = read_structure(model, args, kwargs, options.latent_move)

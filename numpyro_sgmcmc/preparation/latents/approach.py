@@ -24,7 +24,7 @@ ROUNDS = 8
 """Rounds of transitions, before each of which the proposals for latents are found anew."""
 
 LEAST_SWEEPS = 8
-"""Sweeps over the rows of all rounds together, at least."""
+"""Sweeps over the rows of all rounds together, at least, for proposals of continuous latents."""
 
 
 def approached(target: Target, key: jax.Array, options: Options, request: Request) -> Prepared:
@@ -37,6 +37,9 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
     proposals of later moves, and are moved once. Proposals found at the start would be useless
     where the shared parameters have moved far; moves are exact with any. Chains then take the
     user's warm-up from there.
+
+    Discrete latents have no proposals. Where there are no others, the rounds only serve to choose a
+    friction at the end of them, and there are none if the friction is given too.
 
     Raises:
         ValueError: if no start is finite.
@@ -58,17 +61,28 @@ def approached(target: Target, key: jax.Array, options: Options, request: Reques
             friction = jnp.minimum(suggestion, 1.0 / first).astype(walkers.positions.dtype)
         return Tuned(None, friction, linear, PlainAtLatents())
 
-    (plate,) = target.structure.plates.values()
-    least = LEAST_SWEEPS * -(-plate.size // plate.subsample_size)
-    total = min(max(options.num_steps * request.num_warmup, least), MOST_TRANSITIONS)
+    local = target.structure.local
+    assert local is not None
+    total = _transitions(target, options, request)
     window = LatentWindow(options.dynamics, options.temperature, options.increments)
     step_size = jnp.asarray(first, walkers.positions.dtype)
-    for key_round in random.keys_of(key_rounds, ROUNDS):
+    for key_round in random.keys_of(key_rounds, ROUNDS) if total else ():
         key_window, key_latents, key_first = random.keys_of(key_round, 3)
         tuned = with_friction(key_first, walkers)._replace(step_size=step_size)
-        shown = window.run(target, key_window, tuned, walkers, -(-total // ROUNDS))
-        keys = random.split(key_latents, WALKERS)
-        walkers = target.run(redrawn_walkers, keys, shown.walkers, donate=(1,))
+        walkers = window.run(target, key_window, tuned, walkers, -(-total // ROUNDS)).walkers
+        if local.sites:
+            keys = random.split(key_latents, WALKERS)
+            walkers = target.run(redrawn_walkers, keys, walkers, donate=(1,))
     tuned = with_friction(key_friction, walkers)
     starts = starts_of(walkers, options.num_steps * request.num_warmup)
     return Prepared(tuned, None, None, None, starts)
+
+
+def _transitions(target: Target, options: Options, request: Request) -> int:
+    """Return the number of transitions of a walker in all rounds."""
+    local, (plate,) = target.structure.local, target.structure.plates.values()
+    assert local is not None and options.num_steps is not None
+    if not local.sites and not options.dynamics.needs_friction:
+        return 0
+    least = LEAST_SWEEPS * -(-plate.size // plate.subsample_size) if local.sites else 0
+    return min(max(options.num_steps * request.num_warmup, least), MOST_TRANSITIONS)
