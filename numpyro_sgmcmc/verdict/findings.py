@@ -88,20 +88,21 @@ def findings_of(
     if not run.has_finite_draws:
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
+    if not is_dense(run) and run.latents is not None:
+        why = f"there are more than {DENSE} shared parameters beside latents of rows"
+        if dimension <= DENSE:
+            draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
+            why = f"there are too few draws for a covariance: {draws}"
+        # Whether noise and step size are too large is known without gradients at the draws, which
+        # take minutes where a row has a hundred units.
+        theory = predicted(run, Fields(), noise, key_curvature)
+        return _nothing(dimension, batches, why)._replace(predicted=theory)
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
     if not all(np.all(np.isfinite(s.gradients)) for s in samples):
         return _nothing(dimension, batches, "some gradients are not finite numbers")
     if not all(np.all(s.scale > 0) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
     wide, unchecked, softest = samples, None, None
-    if not is_dense(run) and run.latents is not None:
-        why = f"there are more than {DENSE} shared parameters beside latents of rows"
-        if dimension <= DENSE:
-            draws = f"use at least {DRAWS_BY_DIMENSION * dimension:,} draws"
-            why = f"there are too few draws for a covariance: {draws}"
-        # Whether noise and step size are too large is known without.
-        theory = predicted(run, Fields(), noise, key_curvature)
-        return _nothing(dimension, batches, why)._replace(predicted=theory)
     if not is_dense(run):
         softest = None if earlier is None else earlier.softest
         if softest is None:
