@@ -44,8 +44,8 @@ demo: install ## run the example on real flights and write a report
 # Most tests spend more time on compiling than on computing, so they compile without optimisation.
 # Many tests compile the same program. A cache that both processes share saves a third of the time.
 # It holds small programs too, of which there are so many that this saves another 7 %.
-# For each program from there jaxlib 0.10.1 logs an error, that it was compiled for preferences of the
-# processor which are no features of it. The log would be a part of the tutorials' output.
+# For each program from the cache jaxlib 0.10.1 logs an error about features of the processor. Nothing is
+# wrong with these programs, and the log would appear in the tutorials.
 CACHE := TF_CPP_MIN_LOG_LEVEL=3 JAX_COMPILATION_CACHE_DIR="$(CURDIR)/.jax_cache" \
 	JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS=0 JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES=-1
 UNOPTIMISED := from numpyro_sgmcmc.cpu.compiling import compiler_options; \

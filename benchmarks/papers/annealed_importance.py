@@ -42,8 +42,8 @@ def swept(
     """Return hidden units (images, units) after a Gibbs sweep at p(h) p(v | h)^power.
 
     The odds exp(logit) of all pixels are kept and multiplied by exp(w) or exp(-w) where a unit
-    turns: a change of rank one. A unit then costs one multiplication and one logarithm a pixel.
-    Logits beyond 69 are taken for 69.
+    turns: a change of rank one. A unit then costs a product, a quotient and a logarithm for each
+    pixel. Logits are cut at 69 and -69.
     """
     smallest, largest = 1e-30, 1e30
     factor = jnp.exp(network.weight)

@@ -49,6 +49,13 @@ def column(rows: Sequence[Row], name: str) -> np.ndarray:
     return np.array([row[name] for row in rows])
 
 
+def outcome(row: Row, name: str, digits: int) -> str:
+    """Return a value with its standard error, or how many chains exploded, in words."""
+    if row["exploded"]:
+        return f"{row['exploded']} chains exploded"
+    return f"{row[name]:.{digits}f} ± {row[f'{name}_error']:.{digits}f}"
+
+
 def save(name: str, rows: Sequence[Row], figure: Any) -> None:
     """Write the table and the picture."""
     OUTPUT.mkdir(exist_ok=True)

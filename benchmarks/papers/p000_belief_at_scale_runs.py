@@ -108,10 +108,11 @@ def starts(size: Size) -> dict[str, jax.Array]:
     }
 
 
-def draws(size: Size, name: str, h: float, friction: float) -> Network:
+def draws(key: jax.Array, size: Size, name: str, h: float, friction: float) -> Network:
     """Return parameters at some times, (chains, points, ...), by a sampler of the package.
 
     Args:
+        key: of the run.
         size: sizes of the experiment.
         name: of the sampler.
         h: its step size.
@@ -129,14 +130,12 @@ def draws(size: Size, name: str, h: float, friction: float) -> Network:
         chain_method="vectorized",
         progress_bar=False,
     )
-    # A key for each time that a sampler is run would make samplers differ by their keys too.
-    given = data, size.units, size.batch
-    sg.run(mcmc, jax.random.key(2), *given, init_params=starts(size))
+    sg.run(mcmc, key, data, size.units, size.batch, init_params=starts(size))
     found = mcmc.get_samples(group_by_chain=True)
     return Network(*(found[name] for name in Network._fields))
 
 
-def scores(size: Size, networks: Network) -> Scores:
+def scores(key: jax.Array, size: Size, networks: Network) -> Scores:
     """Return scores by annealed importance sampling of parameters (chains, points, ...).
 
     The logarithm of the mean of n weights is too small by s^2 / (2 n) on average, to first order,
@@ -145,7 +144,7 @@ def scores(size: Size, networks: Network) -> Scores:
     test = jnp.asarray(images(size.name, size.test).test)
     flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), networks)
     powers = jnp.asarray(ladder(size.powers), jnp.float32)
-    logs = np.asarray(of_draws(jax.random.key(3), flat, test, powers, RUNS), np.float64)
+    logs = np.asarray(of_draws(key, flat, test, powers, RUNS), np.float64)
     top = logs.max(1, keepdims=True)
     weights = np.exp(logs - top)
     mean = weights.mean(1)

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from benchmarks.papers.command import main
-from benchmarks.papers.common import Row, column, mean_and_error, select
+from benchmarks.papers.common import Row, column, mean_and_error, outcome, select
 from benchmarks.papers.criteria import above, below, decided, inside, ratio
 from benchmarks.papers.finding import Finding
 from benchmarks.papers.p000_belief_runs import (
@@ -340,10 +340,7 @@ def _away(row: Row, rows: list[Row]) -> str:
 
 def _run(row: Row) -> str:
     friction = f", D = {row['friction']:g}/√h" if row["friction"] else ""
-    what = f"{row['exploded']} chains exploded"
-    if not row["exploded"]:
-        what = f"{row['nll']:.4f} ± {row['nll_error']:.4f}"
-    return f"h = {row['step_size']:g}{friction}: {what}"
+    return f"h = {row['step_size']:g}{friction}: {outcome(row, 'nll', 4)}"
 
 
 def draw(rows: list[Row]) -> Any:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.papers.command import main
-from benchmarks.papers.common import Row, column, mean_and_error, select
+from benchmarks.papers.common import Row, column, mean_and_error, outcome, select
 from benchmarks.papers.criteria import above, below, decided, ratio, tied
 from benchmarks.papers.finding import Finding, Verdict
 from benchmarks.papers.p000_corpus import (
@@ -241,12 +241,7 @@ def remarks(rows: list[Row]) -> list[str]:
     ends, found = _ends(rows), []
     for name in NAMES:
         text = "; ".join(
-            f"h = {row['step_size']:g}: "
-            + (
-                f"{row['exploded']} chains exploded"
-                if row["exploded"]
-                else f"{row['perplexity']:.2f} ± {row['perplexity_error']:.2f}"
-            )
+            f"h = {row['step_size']:g}: {outcome(row, 'perplexity', 2)}"
             for row in select(ends, sampler=name)
         )
         found.append(f"{NAMES[name]}: {text}.")

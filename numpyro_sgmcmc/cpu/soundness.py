@@ -8,25 +8,24 @@ import numpy as np
 from jaxlib import version
 
 SHAPES = (40, 1_000, 2), (4, 500, 20)
-"""Numbers that are not split into equal parts: the same error spares others."""
+"""Shapes at which jaxlib 0.10.2 computes wrong numbers; at many others it does not."""
 
 TOLERANCE = 1e-3
 """Sums of 20 products of normal numbers, which reach 30, are off by 1e-5 at most by rounding."""
 
 
 def check_compiler() -> None:
-    """Raise an error if XLA computes products and sums of some rows wrongly.
+    """Raise an error if XLA computes wrong products of rows with sums over their columns.
 
-    jaxlib 0.10.2 does on CPUs: each row's product with a sum over its columns, for several sets of
-    rows at once, which is what gradients of slopes by groups are made of. Hessians then lack the
-    data of a part of the groups.
+    jaxlib 0.10.2 does so on CPUs, where several arrays of rows are computed together. Gradients of
+    slopes by groups consist of such products. Hessians then lack the data of some groups.
 
     Raises:
-        RuntimeError: if it does here.
+        RuntimeError: if such products are wrong.
     """
     if jax.default_backend() == "cpu" and not _is_sound():
         raise RuntimeError(
-            "Expected JAX to multiply and add rightly; got wrong numbers from jaxlib"
+            "Expected JAX to multiply and add correctly; got wrong numbers from jaxlib"
             f" {version.__version__} on this CPU, where samplers and gradients would be wrong"
             " without an error (https://github.com/jax-ml/jax/issues/39103). Install another"
             " version with `pip install 'jaxlib!=0.10.2'`, or start Python with the environment"

@@ -7,8 +7,13 @@ import pytest
 
 from benchmarks.papers import p000_belief_at_scale as figure
 from benchmarks.papers.annealed_importance import Network, swept
+from benchmarks.papers.common import select
+from benchmarks.papers.finding import Verdict
 from benchmarks.papers.p000_belief import log_probabilities
 from benchmarks.papers.p000_belief_at_scale_runs import Size, move_of, scores
+from benchmarks.papers.page import part
+
+HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
 
 
 def setting(units, pixels, images):
@@ -70,10 +75,72 @@ def test_scores_are_those_of_sums_over_hidden_states(monkeypatch):
     scale = jnp.array([[0.2, 0.4], [0.6, 0.8]])
     networks = jax.tree.map(lambda *x: jnp.stack(x).reshape(2, 2, *x[0].shape), *parts)
     networks = jax.tree.map(lambda x: x * scale.reshape(2, 2, *[1] * (x.ndim - 2)), networks)
-    found = scores(size, networks)
+    found = scores(jax.random.key(3), size, networks)
     exact = -np.asarray(
         jax.vmap(jax.vmap(lambda network: log_probabilities(network, images).mean()))(networks)
     )
     error = np.max(found.spread) / np.sqrt(4 * 10)
     assert np.abs(found.values - exact).max() < 4 * error
     assert np.abs(found.values[:, ::-1] - exact).min() > 10 * error
+
+
+def table():
+    """Return a table as a run writes it, in which SGHMC-S is ahead and nothing explodes."""
+    best = {"splitting": 100.0, "hamiltonian": 105.0, "langevin": 126.0}
+    given = figure.SIZE._asdict() | {"pixels": 784, "images": 60_000, "without_units": 370.0}
+    rows = []
+    for name, grid in figure.GRID.items():
+        for number, (h, friction) in enumerate(grid):
+            for point in range(figure.SIZE.points):
+                value = best[name] + 20 * (1 - number) + 4 - point
+                own = {"sampler": name, "step_size": h, "friction": friction, "nll": value}
+                longer = 100.1 if value == best["splitting"] else ""
+                own |= {"transitions": 1_000 * (point + 1), "nll_error": 0.2, "spread": 1.0}
+                rows.append(given | own | {"exploded": 0, "longer": longer})
+    return rows
+
+
+def behind(rows):
+    for row in select(rows, sampler="splitting"):
+        row["nll"] += 100
+
+
+def euler_explodes(rows):
+    for row in select(rows, sampler="hamiltonian"):
+        row["exploded"] = row["chains"]
+
+
+def too_few_temperatures(rows):
+    for row in rows:
+        row["longer"] = 95.0
+
+
+CASES = [
+    ("SGHMC-S scores better than SGHMC-E", HOLDS, FAILS, behind),
+    ("SGHMC-S scores better than SGHMC-E", HOLDS, HOLDS, euler_explodes),
+    ("SGHMC-S scores better than SGLD", HOLDS, FAILS, behind),
+    ("SGLD's score is 1.1 times", HOLDS, FAILS, behind),
+    ("SGHMC-E explodes", FAILS, HOLDS, euler_explodes),
+    ("ours: annealed importance sampling", HOLDS, FAILS, too_few_temperatures),
+]
+
+
+@pytest.mark.parametrize(("claim", "before", "after", "change"), CASES)
+def test_verdicts_follow_from_the_table(claim, before, after, change):
+    def verdict(rows):
+        return next(f.verdict for f in figure.findings(rows) if f.claim.startswith(claim))
+
+    rows = table()
+    assert verdict(rows) is before
+    change(rows)
+    for row in rows:
+        row["longer"] = row["longer"] or row["nll"]
+    assert verdict(rows) is after
+
+
+def test_the_page_says_what_the_table_does():
+    rows = table()
+    shown = part("any", figure, rows)
+    assert "100.00 ± 0.20 (SGHMC-S, h = 0.002, D = 1/√h)" in shown
+    assert "6 of 6 settings improve" in shown
+    assert figure.draw(rows) is not None
