@@ -118,6 +118,8 @@ class Evidence(NamedTuple):
         apart: chains that sit in different modes; None where all agree or move.
         suits_predictions: whether the warm-up chose settings for predictions, and not for single
             parameters.
+        heavy: (site, relative Monte Carlo error of its sd) with heavy tails, whose normal scores
+            are judged; None if there is none.
     """
 
     diverged: float
@@ -150,6 +152,7 @@ class Evidence(NamedTuple):
     has_latents: bool = False
     can_be_tuned: bool = True
     centred: tuple[str, str] | None = None
+    heavy: tuple[str, float] | None = None
 
 
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:

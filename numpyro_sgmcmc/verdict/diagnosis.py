@@ -30,7 +30,8 @@ class Diagnosis:
 
     Attributes:
         calibrated: whether every reported mean and standard deviation is shown to be within the
-            tolerances, and nothing else is wrong, as far as can be measured.
+            tolerances, and nothing else is wrong, as far as can be measured. Of coordinates with
+            heavy tails these are the mean and standard deviation of their normal scores.
         sentence: the outcome in words: "Calibrated", "Not calibrated" or "Not known yet", with the
             cause and the number to use instead.
         sites: for each latent site, the worst of its entries: `ess_bulk`, `r_hat` (rank-normalised,
@@ -39,8 +40,8 @@ class Diagnosis:
             and, if gradients were old, by their ages with the remedy in force (`staleness`), from
             theory with measured noise and curvature; `sd_error`, measured whatever the cause,
             and `mean_shift` in standard deviations, both on the unconstrained space and of
-            the estimates that the run reports: extrapolated ones for Richardson-Romberg. NaN where
-            not known.
+            the estimates that the run reports: extrapolated ones for Richardson-Romberg. Those of
+            coordinates with heavy tails are on the scale of normal scores. NaN where not known.
         kinetic_temperature: mean of p . p / d over the draws, NaN without momentum.
         kinetic_temperature_error: its standard error.
         temperature: its target.

@@ -27,6 +27,8 @@ from numpyro_sgmcmc.verdict.unvisited import unvisited_mode
 
 NameOf = Callable[[int], str]
 
+TOGETHER = "a direction in which coordinates vary together"
+
 
 def evidence_of(
     run: FinishedRun,
@@ -39,12 +41,11 @@ def evidence_of(
     """Return what the outcome and its sentence depend on."""
     dimension = len(findings.predicted.noise)
 
+    unseen = findings.unseen
+
     def name_of(at: int) -> str:
-        return (
-            repr(site_of(at))
-            if at < dimension
-            else "a direction in which coordinates vary together"
-        )
+        name = repr(site_of(at)) if at < dimension else TOGETHER
+        return name if unseen is None or not unseen[at] else f"{name} (on the scale of its scores)"
 
     by_noise = as_sd(findings.predicted.noise)
     if not run.has_known_noise:  # one minibatch's noise undoes a part of another's
@@ -94,7 +95,21 @@ def evidence_of(
         suits_predictions=run.suits_predictions,
         has_latents=run.latents is not None,
         can_be_tuned=run.latents is None or can_have_table(run.target.structure),
+        heavy=_heaviest(unseen, dimension, site_of),
     )
+
+
+def _heaviest(
+    unseen: np.ndarray | None, dimension: int, site_of: NameOf
+) -> tuple[str, float] | None:
+    """Return the site with heavy tails whose own standard deviation is known worst, and how well.
+
+    None where there is no such site.
+    """
+    if unseen is None or not np.any(unseen[:dimension]):
+        return None
+    at = int(np.argmax(unseen[:dimension]))
+    return site_of(at), float(unseen[at])
 
 
 def _ages(run: FinishedRun, by_age: np.ndarray, site_of: NameOf) -> Ages | None:

@@ -53,6 +53,7 @@ class Findings(NamedTuple):
         p_value: of that discrepancy.
         softest: the directions that were checked beside coordinates; None if there are few enough
             of these for a covariance.
+        unseen: as in `Measured`; None where nothing is measured.
     """
 
     variance: Judged
@@ -63,6 +64,7 @@ class Findings(NamedTuple):
     discrepancy: float
     p_value: float
     softest: Softest | None = None
+    unseen: np.ndarray | None = None
 
 
 def findings_of(
@@ -133,6 +135,7 @@ def findings_of(
         value,
         p_value,
         softest,
+        found.unseen,
     )
 
 

@@ -1,7 +1,5 @@
 """Errors of a run's reported means and standard deviations, measured by the model's gradients."""
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -12,12 +10,12 @@ from numpyro_sgmcmc.preparation import groups_of
 from numpyro_sgmcmc.verdict.batches import Batches
 from numpyro_sgmcmc.verdict.budget import is_dense, most_points, most_rows
 from numpyro_sgmcmc.verdict.columns import by_columns
-from numpyro_sgmcmc.verdict.control_variates import asked_moments, chosen, ratio_moments
 from numpyro_sgmcmc.verdict.errors import Errors
 from numpyro_sgmcmc.verdict.fields import Fields, crossed, dense_fields, wide_fields
 from numpyro_sgmcmc.verdict.gradients import gradients
+from numpyro_sgmcmc.verdict.moments import Moments, moments_of
 from numpyro_sgmcmc.verdict.run import FinishedRun
-from numpyro_sgmcmc.verdict.thresholds import EXPLAINED, MOST_BIAS
+from numpyro_sgmcmc.verdict.thresholds import MOST_BIAS
 from numpyro_sgmcmc.verdict.widths import Dense, shared_coordinates, with_widths
 from numpyro_sgmcmc.verdict.with_latents import marginal_gradients
 
@@ -55,6 +53,8 @@ class Measured(NamedTuple):
         samples: of each walker.
         fields: of each walker.
         mean_explained: share of the finest walker's variation that the gradients explain, (d,).
+        unseen: relative standard error of the finest walker's standard deviations where its normal
+            scores are judged in their place, 0 elsewhere, (d,).
     """
 
     variance: Errors
@@ -62,30 +62,7 @@ class Measured(NamedTuple):
     samples: list[Sample]
     fields: list[Fields]
     mean_explained: np.ndarray
-
-
-class Moments(NamedTuple):
-    """What one walker's draws show, in units of their standard deviations and about their mean.
-
-    Attributes:
-        mean: that gradients ask for, (d,).
-        square: second moment that they ask for, (d,).
-        explained: see `Asked`, (d,).
-        mean_explained: likewise.
-        mean_series: batches' means of the draws, (batches, d).
-        square_series: of their squares less 1.
-        mean_asked_series: of the residuals behind `mean`.
-        square_asked_series: of those behind `square`.
-    """
-
-    mean: np.ndarray
-    square: np.ndarray
-    explained: np.ndarray
-    mean_explained: np.ndarray
-    mean_series: np.ndarray
-    square_series: np.ndarray
-    mean_asked_series: np.ndarray
-    square_asked_series: np.ndarray
+    unseen: np.ndarray
 
 
 def samples_of(run: FinishedRun, key: jax.Array, enough: float) -> list[Sample]:
@@ -125,37 +102,40 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
 
     Each coordinate's moments are compared with those that Stein's identity asks for, for each
     walker: by `asked_moments` where the gradients explain nearly all of the draws' variation, so
-    that it is nearly exact, else by `ratio_moments`. What is reported is the sum of the walkers'
-    averages times their coefficients, and so is its error.
+    that it is nearly exact, else by `ratio_moments`. Where the draws have heavy tails and their
+    variance is not known well, it is the moments of their normal scores, by `tapered_moments`. What
+    is reported is the sum of the walkers' averages times their coefficients, and so is its error.
     """
     weights = run.weights.reshape(-1) / run.weights.sum()
     fields = [
         _fields(run, walker.draws, sample, weights) for walker, sample in _pairs(run, samples)
     ]
-    centre = sum(w.coefficient * s.mean for w, s in _pairs(run, samples))
-    totals: dict[str, Any] = dict.fromkeys(("asked", "square", "mean", "spread"), 0.0)
-    series: dict[str, Any] = dict.fromkeys(("mean", "mean_asked", "square", "square_asked"), 0.0)
-    unit = samples[0].scale
-    finest: Moments | None = None
+    all_found: list[Moments] = []
     for (walker, sample), field in zip(_pairs(run, samples), fields, strict=True):
         own = weights[sample.places]
-        derivatives = _derivatives(run, sample, field, own / own.sum())
-        inputs = sample.draws, derivatives, sample.scale
-        exact = () if finest is None else (finest.explained >= EXPLAINED,)
-        of = partial(_moments, batches, sample.places, own / own.sum())
-        inputs = *inputs, sample.mean, *exact
-        found = _all_moments(of, walker.draws.reshape(len(weights), -1), sample.values, inputs)
-        finest = finest or found
-        c, ratio = walker.coefficient, sample.scale / unit
+        own = own / own.sum()
+        slopes = _derivatives(run, sample, field, own)
+        inputs = sample.draws, slopes, sample.mean, sample.scale
+        flat = walker.draws.reshape(len(weights), -1)
+        first = all_found[0] if all_found else None
+        given = batches, sample.places, own, flat, sample.values, inputs
+        all_found.append(moments_of(*given, first))
+    finest = all_found[0]
+    unit = finest.scale
+    coefficients = [walker.coefficient for walker in run.walkers]
+    centre = sum(c * found.centre for c, found in zip(coefficients, all_found, strict=True))
+    totals: dict[str, Any] = dict.fromkeys(("asked", "square", "mean", "spread"), 0.0)
+    series: dict[str, Any] = dict.fromkeys(("mean", "mean_asked", "square", "square_asked"), 0.0)
+    for c, found in zip(coefficients, all_found, strict=True):
+        ratio = found.scale / unit
         totals["mean"] += c * ratio * found.mean
         totals["asked"] += c * ratio**2 * (found.square - found.mean**2)
         totals["square"] += c * ratio**2
-        totals["spread"] += c * ((sample.mean - centre) / unit) ** 2
+        totals["spread"] += c * ((found.centre - centre) / unit) ** 2
         series["mean"] += c * ratio * found.mean_series
         series["mean_asked"] += c * ratio * found.mean_asked_series
         series["square"] += c * ratio**2 * found.square_series
         series["square_asked"] += c * ratio**2 * found.square_asked_series
-    assert finest is not None
     with np.errstate(all="ignore"):
         asked_variance = np.where(totals["asked"] > 0, totals["asked"], np.nan)
         sd = np.sqrt(asked_variance)
@@ -174,67 +154,8 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
             batches.standard_error(own_mean),
             own_mean,
         )
-    return Measured(variance, mean, samples, fields, finest.mean_explained)
-
-
-def _all_moments(
-    of: Callable[..., Moments], draws: np.ndarray, values: np.ndarray, inputs: tuple
-) -> Moments:
-    """Return the moments of coordinates and further functions, which are not in one array.
-
-    Args:
-        of: from all draws of some of them, and these columns of the inputs, to their moments.
-        draws: of the coordinates, (draws, d).
-        values: of the further functions, (draws, k).
-        inputs: arrays with d + k columns.
-    """
-    dimension = draws.shape[1]
-    parts = [by_columns(of, draws, *(x[..., :dimension] for x in inputs))]
-    if values.shape[1]:
-        parts.append(by_columns(of, values, *(x[..., dimension:] for x in inputs)))
-    return Moments(*(np.concatenate(both, axis=-1) for both in zip(*parts, strict=True)))
-
-
-def _moments(
-    batches: Batches,
-    places: np.ndarray,
-    weights: np.ndarray,
-    every: np.ndarray,
-    some: np.ndarray,
-    slopes: np.ndarray,
-    scale: np.ndarray,
-    mean: np.ndarray,
-    exact: np.ndarray | None = None,
-) -> Moments:
-    """Return what one walker's draws show of some coordinates, in units of `scale`.
-
-    Args:
-        batches: behind the standard errors.
-        places: which of the draws `some` are.
-        weights: of these, with sum 1.
-        every: all draws, (draws, k).
-        some: draws about their mean, (n, k).
-        slopes: derivatives there, (n, k).
-        scale: standard deviations, (k,).
-        mean: of all draws, (k,).
-        exact: where polynomials are taken as control variates, (k,); by default where they explain
-            nearly all.
-    """
-    inputs = some / scale, slopes * scale, weights
-    polynomial = asked_moments(*inputs)
-    exact = polynomial.explained >= EXPLAINED if exact is None else exact
-    asked = chosen(polynomial, ratio_moments(*inputs), exact)
-    x = (every - mean) / scale
-    return Moments(
-        asked.mean,
-        asked.square,
-        polynomial.explained,
-        polynomial.mean_explained,
-        batches.means(x),
-        batches.means(x**2 - 1),
-        batches.means(asked.mean_residual, places),
-        batches.means(asked.square_residual, places),
-    )
+    unseen = np.where(np.isfinite(finest.knots[0]), finest.own_error, 0.0)
+    return Measured(variance, mean, samples, fields, finest.mean_explained, unseen)
 
 
 def spread(length: int, count: int) -> np.ndarray:

@@ -59,7 +59,17 @@ def _calibrated(evidence: Evidence) -> str:
         f" {_percent_above(sd.upper)}), the worst mean {abs(mean.error):.2f} standard"
         f" deviations (at most {_rounded_up(mean.upper, 2)}); smallest effective sample size"
         f" {evidence.ess[1]:,.0f}."
-        f"{_ages(evidence)}"
+        f"{_ages(evidence)}{_heavy(evidence)}"
+    )
+
+
+def _heavy(evidence: Evidence) -> str:
+    if evidence.heavy is None:
+        return ""
+    site, error = evidence.heavy
+    return (
+        f" {site!r} has heavy tails: its intervals are judged, and the Monte Carlo error of its own"
+        f" standard deviation is {_percent(error)}."
     )
 
 

@@ -51,6 +51,10 @@ Bonferroni's bound."""
 HEAVIEST_TAIL = 0.5
 """Tail index from which on a distribution has no finite variance."""
 
+HEAVY = 4.0
+"""Kurtosis from which on a coordinate's normal scores are judged in its place, unless its standard
+deviation is known well. It is 3 for a Gaussian, and 4.2 for a logistic distribution."""
+
 TAIL_DRAWS = 10_000
 """Draws from which a tail index is estimated: the largest 100 of them give it to a tenth."""
 

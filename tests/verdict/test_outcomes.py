@@ -158,20 +158,23 @@ def test_heavy_tails():
     assert "a variance need not exist" in found.sentence
 
 
-def double_exponential():
-    numpyro.sample("z", dist.Laplace(0.0, 1.0))
+def bent():
+    """z_2 given z_1 is N(0.4 (z_1^2 - 1), 1), so that the derivative along z_1 depends on z_2."""
+    z = numpyro.sample("z", dist.ImproperUniform(dist.constraints.real_vector, (), (2,)))
+    numpyro.factor("u", -0.5 * (z[0] ** 2 + (z[1] - 0.4 * (z[0] ** 2 - 1)) ** 2))
 
 
 def test_what_2000_gradients_leave_uncertain_more_of_them_decide(monkeypatch):
-    """The derivative of |z| has two values, which explain little of z.
+    """The derivative along z_1 is z_1 (1 - 0.8 e), e ~ N(0, 1).
 
-    1.4 / sqrt(n) of the variance: three of these are 4.6 % of the sd at 2,000 gradients, 2.1 % at
-    10,000.
+    It leaves 0.8 sqrt(3) / sqrt(n) = 1.4 / sqrt(n) of the variance: three of these are 4.6 % of the
+    sd at 2,000 gradients, 2.1 % at 10,000.
     """
-    x = np.random.default_rng(0).laplace(size=(4, 2_500))
-    assert verdict(double_exponential, (), x).calibrated
+    x = np.random.default_rng(0).normal(size=(4, 2_500, 2))
+    x[..., 1] += 0.4 * (x[..., 0] ** 2 - 1)
+    assert verdict(bent, (), x).calibrated
     monkeypatch.setattr(budget, "MORE_GRADIENT_POINTS", 0)
-    found = verdict(double_exponential, (), x)
+    found = verdict(bent, (), x)
     assert "More draws would not decide: gradients at 2,000 of them" in found.sentence
     assert found.more_draws is None
 
