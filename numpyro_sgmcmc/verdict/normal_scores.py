@@ -48,7 +48,7 @@ class Scores(NamedTuple):
 def is_heavy(standardised: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return whether the kurtosis of each column of draws (n, k) exceeds `HEAVY`, (k,)."""
     square = standardised**2
-    return weights @ (square * square) > HEAVY  # a power of 4 takes 30 times as long
+    return weights @ (square * square) > HEAVY  # a power of 4 takes 20 times as long
 
 
 def knots_of(draws: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -7,13 +7,20 @@ import pytest
 
 from benchmarks.papers import p000_belief_at_scale as figure
 from benchmarks.papers.annealed_importance import Network, swept
-from benchmarks.papers.common import select
+from benchmarks.papers.common import OUTPUT, load, select
 from benchmarks.papers.finding import Verdict
 from benchmarks.papers.p000_belief import log_probabilities
 from benchmarks.papers.p000_belief_at_scale_runs import Size, move_of, scores
-from benchmarks.papers.page import part
+from benchmarks.papers.page import PAGE, between, part
 
 HOLDS, FAILS = Verdict.HOLDS, Verdict.FAILS
+NAME = "p000_belief_at_scale"
+
+
+def test_the_part_of_the_page_is_made_from_the_table():
+    _, shown, _ = between(PAGE.read_text("utf-8"), NAME)
+    assert shown == part(NAME, figure, load(NAME))
+    assert (OUTPUT / f"{NAME}.png").exists()
 
 
 def setting(units, pixels, images):
