@@ -24,6 +24,10 @@ UNEVENNESS = 0.15
 over the posterior. Where the variance is V (1 + a (z^2 - 1)) the fourth moment of a unit Gaussian
 is 3 (1 - s a) / (1 - 3 s a), and 3.9 at this product."""
 
+UNEVENNESS_ALONE = 0.08
+"""Largest product of any share and that relative standard deviation, for single coordinates: the
+middle of their distributions is then at most 2.6 % too narrow, half of the tolerance."""
+
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""
 
@@ -220,6 +224,9 @@ WIDE_NOISE_NUMBERS = 2**23
 
 NOISY_DIRECTIONS = 4
 """Directions of largest noise that are examined in high dimension."""
+
+NOISY_COORDINATES = 8
+"""Coordinates of which these are made that are examined as well."""
 
 ADDED_DIRECTIONS = 64
 ADDED_NUMBERS = 2**19

@@ -10,18 +10,23 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import SGHMCSplit
 from numpyro_sgmcmc.correction import CoupledCorrection, DenseCorrection, DiagonalCorrection
+from numpyro_sgmcmc.preconditioner import Dense
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import (
     CAUTION_ABOUT_NOISE,
     CORRECTED_SHARE,
     EVEN_SHARE,
+    NOISY_COORDINATES,
     TOLERANCE,
     UNEVEN_DRAWS,
     UNEVENNESS,
+    UNEVENNESS_ALONE,
 )
 from numpyro_sgmcmc.preparation.tuning import _loudest
+from numpyro_sgmcmc.preparation.unevenness import _coordinates
 from numpyro_sgmcmc.preparation.unevenness import _share as _share_of
 from numpyro_sgmcmc.subspace import Group, Subspace
+from numpyro_sgmcmc.verdict.tapered import tapered_moments
 
 POINTS = 128
 
@@ -144,6 +149,61 @@ def test_a_quiet_direction_does_not_limit_a_noisy_one():
     both = jnp.concatenate([noisy, quiet], axis=2)
     bent = jnp.concatenate([_curvatures(1.0), _curvatures(1.0)], axis=1)
     assert float(_share(both, bent)) == pytest.approx(CORRECTED_SHARE)
+
+
+def test_the_middle_of_a_distribution_is_as_much_too_narrow_as_is_said():
+    """sigma^2 = 1 + e (z^2 - 1) heats a unit Gaussian; its density is known in closed form.
+
+    The tapered scale is 0.46 e smaller, and its error is of the order of e^2.
+    """
+    z = np.linspace(-8, 8, 200_001)
+
+    def error(e):
+        heat = 1 + e * (z**2 - 1)
+        # The derivative of U is z / heat + (log heat)'.
+        density = np.exp(-np.log(heat) * (1 / (2 * e) + 1))
+        weights = density / density.sum()
+        wanted = tapered_moments(z[:, None], weights, z[:, None], z[:, None], weights).asked
+        return float((wanted.square - wanted.mean**2)[0]) ** -0.5 - 1
+
+    assert error(0.02) == pytest.approx(-0.46 * 0.02, abs=0.02**2)
+    assert error(0.05) == pytest.approx(-0.46 * 0.05, abs=0.05**2)
+
+
+def test_uneven_noise_of_coordinates_limits_the_share():
+    """Four mixed directions are even; eight coordinates have the variance of |z|, or half of it."""
+    rng = np.random.default_rng(0)
+    even = jnp.concatenate([_variances(rng, 0.0)] * 4, axis=2)
+    bends = jnp.concatenate([_curvatures(0.0)] * 4, axis=1)
+
+    def share(relative, noise=1.0):
+        alone = [noise * _variances(rng, relative) for _ in range(8)]
+        return float(_share(jnp.concatenate([even, *alone], axis=2), bends))
+
+    # The average of 8 covariances, each with an error of 0.07 where it is 0.57.
+    assert share(0.76) == pytest.approx(UNEVENNESS_ALONE / 0.76, rel=0.1)
+    assert share(0.76, noise=0.5) == pytest.approx(2 * UNEVENNESS_ALONE / 0.76, rel=0.1)
+    assert share(0.76, noise=5.0) == pytest.approx(UNEVENNESS_ALONE / 0.76, rel=0.1)
+    assert share(0.0) > EVEN_SHARE
+
+
+@pytest.mark.parametrize("rows", [2, 12])
+def test_coordinates_are_moved_along_the_directions_that_are_looked_at(rows):
+    """Along S' e_j coordinate j moves by |S' e_j|, farther than along any other unit vector."""
+    rng = np.random.default_rng(0)
+    factor = np.eye(rows) + 0.2 * rng.normal(size=(rows, rows))
+    linear = Dense(jnp.asarray(factor))
+    places = [1, 0] if rows == 2 else [5, 7]
+    directions = 0.01 * rng.normal(size=(2, rows))
+    directions[[0, 1], places] = 1.0
+    found = np.asarray(_coordinates(linear, jnp.asarray(directions)))
+    assert found.shape == (min(rows, NOISY_COORDINATES), rows)
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-6)
+    moved = found @ factor.T
+    farthest = np.linalg.norm(factor, axis=1)
+    reached = [int(np.argmin(np.abs(np.abs(row) / farthest - 1))) for row in moved]
+    assert set(places) <= set(reached)
+    assert len(set(reached)) == len(reached)
 
 
 @pytest.mark.parametrize("kind", ["diagonal", "dense", "coupled"])
