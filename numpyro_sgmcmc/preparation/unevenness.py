@@ -50,6 +50,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     NOISE_BATCH,
     NOISY_COORDINATES,
     NOISY_DIRECTIONS,
+    SHARE_ALONE,
     TOLERANCE,
     UNEVEN_DRAWS,
     UNEVENNESS,
@@ -180,7 +181,8 @@ def _share(
     worst = jnp.maximum(worst, jnp.where(jnp.isfinite(shared), shared, jnp.inf))
     even = UNEVENNESS / jnp.maximum(jnp.max(part * uneven), tiny)
     most = jnp.clip(even, EVEN_SHARE, CORRECTED_SHARE)
-    alone = UNEVENNESS_ALONE / jnp.maximum(_of_coordinates(variances[:, :, number:], loudest), tiny)
+    uneven_alone = _of_coordinates(variances[:, :, number:], loudest)
+    alone = jnp.maximum(UNEVENNESS_ALONE / jnp.maximum(uneven_alone, tiny), SHARE_ALONE)
     return jnp.minimum(jnp.minimum(most, alone), TOLERANCE / 2 / jnp.maximum(worst, tiny))
 
 

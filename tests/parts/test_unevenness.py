@@ -17,6 +17,7 @@ from numpyro_sgmcmc.preparation.thresholds import (
     CORRECTED_SHARE,
     EVEN_SHARE,
     NOISY_COORDINATES,
+    SHARE_ALONE,
     TOLERANCE,
     UNEVEN_DRAWS,
     UNEVENNESS,
@@ -171,7 +172,7 @@ def test_the_middle_of_a_distribution_is_as_much_too_narrow_as_is_said():
 
 
 def test_uneven_noise_of_coordinates_limits_the_share():
-    """Four mixed directions are even; eight coordinates have the variance of |z|, or half of it."""
+    """Four mixed directions are even; eight coordinates are not."""
     rng = np.random.default_rng(0)
     even = jnp.concatenate([_variances(rng, 0.0)] * 4, axis=2)
     bends = jnp.concatenate([_curvatures(0.0)] * 4, axis=1)
@@ -180,11 +181,12 @@ def test_uneven_noise_of_coordinates_limits_the_share():
         alone = [noise * _variances(rng, relative) for _ in range(8)]
         return float(_share(jnp.concatenate([even, *alone], axis=2), bends))
 
-    # The average of 8 covariances, each with an error of 0.07 where it is 0.57.
-    assert share(0.76) == pytest.approx(UNEVENNESS_ALONE / 0.76, rel=0.1)
-    assert share(0.76, noise=0.5) == pytest.approx(2 * UNEVENNESS_ALONE / 0.76, rel=0.1)
-    assert share(0.76, noise=5.0) == pytest.approx(UNEVENNESS_ALONE / 0.76, rel=0.1)
+    # The average of 8 covariances, each with an error of 0.07 where it is 0.36.
+    assert share(0.6) == pytest.approx(UNEVENNESS_ALONE / 0.6, rel=0.1)
+    assert share(0.6, noise=0.5) == pytest.approx(2 * UNEVENNESS_ALONE / 0.6, rel=0.1)
+    assert share(0.6, noise=5.0) == pytest.approx(UNEVENNESS_ALONE / 0.6, rel=0.1)
     assert share(0.0) > EVEN_SHARE
+    assert share(0.95) == pytest.approx(SHARE_ALONE)
 
 
 @pytest.mark.parametrize("rows", [2, 12])
