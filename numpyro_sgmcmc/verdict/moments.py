@@ -12,6 +12,7 @@ from numpyro_sgmcmc.verdict.normal_scores import (
     along_scores,
     is_heavy,
     knots_of,
+    score_values,
     scores,
 )
 from numpyro_sgmcmc.verdict.tapered import tapered_moments
@@ -182,7 +183,7 @@ def _scored(columns: Columns, knots: np.ndarray, weights: np.ndarray) -> Columns
     every, some, slopes, centre, scale = (np.array(x) for x in columns)
     for at in np.flatnonzero(np.isfinite(knots[0])):
         own = knots[:, at] - centre[at]
-        values, few = scores(own, every[:, at]).values, scores(own, some[:, at])
+        values, few = score_values(own, every[:, at]), scores(own, some[:, at])
         centre[at] = weights @ values
         every[:, at] = values - centre[at]
         some[:, at] = few.values - centre[at]

@@ -64,18 +64,43 @@ def knots_of(draws: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return found if np.all(np.diff(found) > 0) else np.full_like(found, np.nan)
 
 
-def scores(knots: np.ndarray, draws: np.ndarray) -> Scores:
+def score_values(knots: np.ndarray, draws: np.ndarray) -> np.ndarray:
     """Return the normal scores of draws, (n,)."""
-    between = CubicHermiteSpline(knots, LEVELS, _slopes(knots))
-    slope = between.derivative()
+    return _joined(_spline(knots), knots, draws)[0]
+
+
+def scores(knots: np.ndarray, draws: np.ndarray) -> Scores:
+    """Return the normal scores of draws, (n,), with their derivatives."""
+    spline = _spline(knots)
+    values, growth = _joined(spline, knots, draws)
     inside = np.clip(draws, knots[0], knots[-1])
-    values, first, second = between(inside), slope(inside), slope.derivative()(inside)
-    for beyond, end in ((draws < knots[0], 0), (draws > knots[-1], -1)):
-        level = LEVELS[end]
-        growth = level * slope(knots[end])  # half the derivative of z^2
-        z = np.copysign(np.sqrt(level**2 + 2 * growth * (draws[beyond] - knots[end])), level)
-        values[beyond], first[beyond], second[beyond] = z, growth / z, -(growth**2) / z**3
+    slope = spline.derivative()
+    within = growth == 0
+    safe = np.where(within, 1.0, values)
+    first = np.where(within, slope(inside), growth / safe)
+    second = np.where(within, slope.derivative()(inside), -(growth**2) / safe**3)
     return Scores(values, first, second)
+
+
+def _joined(
+    spline: CubicHermiteSpline, knots: np.ndarray, draws: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the scores of draws, and half the derivative of their squares beyond the knots."""
+    values, growth = spline(draws), np.zeros_like(draws)
+    slopes = _slopes(knots)
+    for beyond, end in (
+        (np.flatnonzero(draws < knots[0]), 0),
+        (np.flatnonzero(draws > knots[-1]), -1),
+    ):
+        level = LEVELS[end]
+        growth[beyond] = level * slopes[end]
+        square = level**2 + 2 * growth[beyond] * (draws[beyond] - knots[end])
+        values[beyond] = np.copysign(np.sqrt(square), level)
+    return values, growth
+
+
+def _spline(knots: np.ndarray) -> CubicHermiteSpline:
+    return CubicHermiteSpline(knots, LEVELS, _slopes(knots))
 
 
 def _slopes(knots: np.ndarray) -> np.ndarray:
