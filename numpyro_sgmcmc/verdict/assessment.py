@@ -1,5 +1,6 @@
 """Three outcomes of a verdict: shown to be right, shown to be wrong, or not known yet."""
 
+from collections.abc import Sequence
 from enum import Enum
 from math import ceil
 from typing import Any, NamedTuple
@@ -155,6 +156,12 @@ class Evidence(NamedTuple):
     heavy: tuple[str, float] | None = None
 
 
+def are_mixed(ess: Sequence[float], r_hat: Sequence[float]) -> bool:
+    """Return whether chains mix well enough for other causes to be looked for; NaN says no."""
+    few, apart = FEW_EFFECTIVE_DRAWS, UNMIXED_R_HAT
+    return all(value >= few for value in ess) and all(value <= apart for value in r_hat)
+
+
 def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
     """Return the outcome and its causes, the one to mend first in front.
 
@@ -163,7 +170,7 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
     if evidence.diverged > 0:
         return Outcome.NOT_CALIBRATED, [Cause.DIVERGENCE]
     ess, r_hat = evidence.ess[1], evidence.r_hat[1]
-    if not (ess >= FEW_EFFECTIVE_DRAWS and r_hat <= UNMIXED_R_HAT):
+    if not are_mixed([ess], [r_hat]):
         return Outcome.NOT_KNOWN, [Cause.UNMIXED]
     wrong = []
     ages = evidence.ages

@@ -80,6 +80,7 @@ def most_points(run: FinishedRun, draws: float) -> int:
         most_rows(run, draws) // min(run.rows, ENOUGH_ROWS),
         MORE_GRADIENT_NUMBERS // numbers,
     )
+    affordable = affordable if run.is_mixed else 0  # more would not change the outcome
     return min(max(least, affordable), max(GRADIENT_NUMBERS // numbers, 2))
 
 
@@ -95,8 +96,8 @@ def growth_of_points(run: FinishedRun, factor: float, time: float) -> float:
     """
     draws = run.weights.size
     now, then = (
-        independent_points(min(most_points(run, count), count), count, time)
-        for count in (draws, factor * draws)
+        independent_points(min(most_points(judged, count), count), count, time)
+        for judged, count in ((run, draws), (run._replace(is_mixed=True), factor * draws))
     )
     return then / now
 

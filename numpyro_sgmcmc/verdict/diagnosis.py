@@ -11,7 +11,7 @@ from numpyro_sgmcmc.correction import AbstractCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.precision import full_precision
 from numpyro_sgmcmc.running import Run
-from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, assessed, more_draws
+from numpyro_sgmcmc.verdict.assessment import Cause, Outcome, are_mixed, assessed, more_draws
 from numpyro_sgmcmc.verdict.budget import rows_for_hessian, rows_worth_granting
 from numpyro_sgmcmc.verdict.centring import badly_centred
 from numpyro_sgmcmc.verdict.convergence import convergence, kinetic_temperature
@@ -121,6 +121,9 @@ def diagnosis_of(run: Run, functions: Functions | None = None) -> Diagnosis:
     noise = noise_of(judged, key_noise) if are_finite else None
     values = values_of(judged, functions or {}, key_rows) if has_rows and are_finite else {}
     mixing = convergence(run.draws, list(structure.prototype), judged.weights, judged.is_together)
+    found = mixing.values()
+    is_mixed = are_mixed([x.ess_bulk for x in found], [x.r_hat for x in found])
+    judged = judged._replace(is_mixed=is_mixed)
     diverged = float(np.mean(np.asarray(run.statistics["diverging"])))
     granted = rows_for_hessian(judged, rows_enough(judged, noise))
     judged = judged._replace(granted_rows=granted)

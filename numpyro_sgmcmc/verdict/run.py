@@ -53,6 +53,8 @@ class FinishedRun(NamedTuple):
             model without latents of rows.
         suits_predictions: whether the warm-up chose settings for predictions, and not for single
             parameters.
+        is_mixed: whether chains mix well enough for more than the least number of gradients to
+            change the outcome.
         granted_rows: rows of whose gradients a verdict may be made, where they are more than it may
             take by itself.
     """
@@ -73,6 +75,7 @@ class FinishedRun(NamedTuple):
     staleness: Staleness | None = None
     latents: Walkers | None = None
     suits_predictions: bool = False
+    is_mixed: bool = True
     granted_rows: int = 0
 
     @property

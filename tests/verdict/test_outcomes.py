@@ -13,12 +13,13 @@ import pytest
 
 from numpyro_sgmcmc import SGLD, SGRRHMC, SGRRLD
 from numpyro_sgmcmc.types import Plate
-from numpyro_sgmcmc.verdict import budget
+from numpyro_sgmcmc.verdict import budget, measurement
 from numpyro_sgmcmc.verdict import gradients as verdict_gradients
 from numpyro_sgmcmc.verdict.apart import Apart
 from numpyro_sgmcmc.verdict.assessment import Cause, Evidence, Outcome, Worst, more_draws
 from numpyro_sgmcmc.verdict.predictions import Predictions
 from numpyro_sgmcmc.verdict.sentence import sentence_of
+from numpyro_sgmcmc.verdict.thresholds import GRADIENT_POINTS
 from tests.marks import briefly
 from tests.verdict.draws import autoregression, gaussian, independent, kernel_of, scales, verdict
 
@@ -177,6 +178,23 @@ def test_what_2000_gradients_leave_uncertain_more_of_them_decide(monkeypatch):
     found = verdict(bent, (), x)
     assert "More draws would not decide: gradients at 2,000 of them" in found.sentence
     assert found.more_draws is None
+
+
+def test_chains_that_do_not_mix_take_the_least_number_of_gradients(monkeypatch):
+    """The outcome does not depend on more of them."""
+    counts = []
+    gradients = measurement.gradients
+
+    def counted(target, key, points, *others):
+        counts.append(len(points))
+        return gradients(target, key, points, *others)
+
+    monkeypatch.setattr(measurement, "gradients", counted)
+    x = independent(np.random.default_rng(0), (4, 1_250, 3))
+    assert verdict(scales, UNIT, x).calibrated
+    apart = verdict(scales, UNIT, x + np.arange(4)[:, None, None])
+    assert apart.sentence.startswith("Not known yet: the chains"), apart.sentence
+    assert counts == [5_000, GRADIENT_POINTS]
 
 
 def two_modes():
