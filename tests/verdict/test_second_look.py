@@ -130,7 +130,7 @@ def test_a_first_look_that_would_only_ask_for_a_second_one_is_granted_its_rows(
 
     class Run:
         weights, walkers = np.ones((CHAINS, DRAWS)), (Chains,)
-        rows_of_draw, granted_rows = 1_000, 0
+        rows_of_draw, granted_rows, is_mixed = 1_000, 0, True
 
     Run.rows = rows
     found = budget.rows_for_hessian(Run, enough)
