@@ -55,8 +55,8 @@ class Columns(NamedTuple):
     """Draws of some coordinates, in their own units.
 
     Attributes:
-        every: all draws about their mean, (draws, k).
-        some: those with derivatives, likewise, (n, k).
+        every: all draws, (draws, k).
+        some: those with derivatives, about the mean of all, (n, k).
         slopes: derivatives along fields that move the coordinate at unit speed, (n, k).
         centre: mean of all draws, (k,).
         scale: their standard deviations, (k,).
@@ -114,7 +114,7 @@ def moments_of(
         scale: np.ndarray,
         *decided: np.ndarray,
     ) -> Moments:
-        columns = Columns(every - centre, some, slopes, centre, scale)
+        columns = Columns(every, some, slopes, centre, scale)
         return _moments(batches, places, weights, columns, Finest(*decided) if decided else None)
 
     arrays = *inputs, *given
@@ -132,15 +132,16 @@ def _moments(
     columns: Columns,
     finest: Finest | None,
 ) -> Moments:
-    x = columns.every / columns.scale
-    square_series = batches.means(x**2 - 1)
+    x = (columns.every - columns.centre) / columns.scale
+    squares = x**2
+    square_series = batches.means(squares - 1)
     own_error = batches.standard_error(square_series) / 2
     inputs = columns.some / columns.scale, columns.slopes * columns.scale, weights
     polynomial = asked_moments(*inputs)
     if finest is None:
         exact = polynomial.explained >= EXPLAINED
         is_known = exact & (own_error * STANDARD_ERRORS <= SD_TOLERANCE)
-        knots = _knots(columns, batches.weights, ~is_known & is_heavy(x, batches.weights))
+        knots = _knots(columns, batches.weights, ~is_known & is_heavy(squares, batches.weights))
     else:
         exact, knots = finest
     asked = chosen(polynomial, ratio_moments(*inputs), exact)
@@ -148,7 +149,7 @@ def _moments(
     is_scored = np.isfinite(knots[0])
     if is_scored.any():
         columns = _scored(columns, knots, batches.weights)
-        x = columns.every / columns.scale
+        x = (columns.every - columns.centre) / columns.scale
         inputs = columns.some / columns.scale, columns.slopes * columns.scale, weights
         tapered = tapered_moments(x, batches.weights, *inputs)
         asked = chosen(tapered.asked, asked, is_scored)
@@ -174,7 +175,7 @@ def _knots(columns: Columns, weights: np.ndarray, is_scored: np.ndarray) -> np.n
     """Return the knots of the columns whose normal scores are judged, (9, k), NaN elsewhere."""
     found = np.full((len(PROBABILITIES), len(is_scored)), np.nan)
     for at in np.flatnonzero(is_scored):
-        found[:, at] = columns.centre[at] + knots_of(columns.every[:, at], weights)
+        found[:, at] = knots_of(columns.every[:, at], weights)
     return found
 
 
@@ -182,11 +183,10 @@ def _scored(columns: Columns, knots: np.ndarray, weights: np.ndarray) -> Columns
     """Return columns with normal scores, and their derivatives, in place of draws."""
     every, some, slopes, centre, scale = (np.array(x) for x in columns)
     for at in np.flatnonzero(np.isfinite(knots[0])):
-        own = knots[:, at] - centre[at]
-        values, few = score_values(own, every[:, at]), scores(own, some[:, at])
-        centre[at] = weights @ values
-        every[:, at] = values - centre[at]
+        few = scores(knots[:, at], some[:, at] + centre[at])
+        every[:, at] = score_values(knots[:, at], every[:, at])
+        centre[at] = weights @ every[:, at]
         some[:, at] = few.values - centre[at]
         slopes[:, at] = along_scores(few, slopes[:, at])
-        scale[at] = np.sqrt(weights @ every[:, at] ** 2)
+        scale[at] = np.sqrt(weights @ (every[:, at] - centre[at]) ** 2)
     return Columns(every, some, slopes, centre, scale)
