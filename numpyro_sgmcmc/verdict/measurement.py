@@ -119,7 +119,8 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
         flat = walker.draws.reshape(len(weights), -1)
         first = all_found[0] if all_found else None
         given = batches, sample.places, own, flat, sample.values, inputs
-        all_found.append(moments_of(*given, first))
+        # Scores of thousands of columns take longer than all else, and change no other outcome.
+        all_found.append(moments_of(*given, first, has_scores=run.is_mixed))
     finest = all_found[0]
     unit = finest.scale
     coefficients = [walker.coefficient for walker in run.walkers]

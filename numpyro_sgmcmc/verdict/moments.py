@@ -89,6 +89,7 @@ def moments_of(
     values: np.ndarray,
     inputs: tuple[np.ndarray, ...],
     finest: Moments | None,
+    has_scores: bool = True,
 ) -> Moments:
     """Return the moments of coordinates and of further functions, which are not in one array.
 
@@ -101,6 +102,7 @@ def moments_of(
         inputs: draws with derivatives about the mean and their derivatives, (n, d + k), mean and
             standard deviations of all draws, (d + k,).
         finest: the moments of the finest walker, None for this one itself.
+        has_scores: whether normal scores take the place of draws with heavy tails.
     """
     given: tuple[np.ndarray, ...] = ()
     if finest is not None:
@@ -115,7 +117,8 @@ def moments_of(
         *decided: np.ndarray,
     ) -> Moments:
         columns = Columns(every, some, slopes, centre, scale)
-        return _moments(batches, places, weights, columns, Finest(*decided) if decided else None)
+        known = Finest(*decided) if decided else None
+        return _moments(batches, places, weights, columns, known, has_scores)
 
     arrays = *inputs, *given
     dimension = draws.shape[1]
@@ -131,6 +134,7 @@ def _moments(
     weights: np.ndarray,
     columns: Columns,
     finest: Finest | None,
+    has_scores: bool,
 ) -> Moments:
     x = (columns.every - columns.centre) / columns.scale
     squares = x**2
@@ -141,7 +145,8 @@ def _moments(
     if finest is None:
         exact = polynomial.explained >= EXPLAINED
         is_known = exact & (own_error * STANDARD_ERRORS <= SD_TOLERANCE)
-        knots = _knots(columns, batches.weights, ~is_known & is_heavy(squares, batches.weights))
+        is_scored = ~is_known & is_heavy(squares, batches.weights) & has_scores
+        knots = _knots(columns, batches.weights, is_scored)
     else:
         exact, knots = finest
     asked = chosen(polynomial, ratio_moments(*inputs), exact)

@@ -8,6 +8,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
+from numpyro_sgmcmc.verdict import moments
 from numpyro_sgmcmc.verdict.batches import batches_of
 from numpyro_sgmcmc.verdict.moments import moments_of
 from numpyro_sgmcmc.verdict.normal_scores import (
@@ -166,6 +167,25 @@ def test_a_heavy_tail_needs_no_more_draws_than_a_light_one(model):
         wrong = verdict(model, (), factor * draws)
         assert not wrong.calibrated
         assert "(on the scale of its scores)" in wrong.sentence, wrong.sentence
+
+
+def test_chains_that_do_not_mix_are_judged_without_scores(monkeypatch):
+    """Scores of a network's thousands of parameters take longer than the rest of a verdict."""
+    made = []
+
+    def counted(*given):
+        made.append(1)
+        return knots_of(*given)
+
+    monkeypatch.setattr(moments, "knots_of", counted)
+    draws = np.random.default_rng(0).laplace(size=(4, 1_250, 3))
+    verdict(double_exponential, (), draws)
+    assert len(made) == 3
+    draws[..., 0] += 5 * np.arange(4)[:, None]
+    found = verdict(double_exponential, (), draws)
+    assert found.sentence.startswith("Not known yet: the chains"), found.sentence
+    assert len(made) == 3
+    assert np.isfinite(found.sites["sd_error"]).all()
 
 
 def test_light_tails_are_judged_as_they_are():
