@@ -25,13 +25,14 @@ over the posterior. Where the variance is V (1 + a (z^2 - 1)) the fourth moment 
 is 3 (1 - s a) / (1 - 3 s a), and 3.9 at this product."""
 
 UNEVENNESS_ALONE = 0.08
-"""Largest product of any share and that relative standard deviation, for single coordinates: the
-middle of their distributions is then at most 2.6 % too narrow, half of the tolerance."""
+"""Largest product of a share and that relative standard deviation for single coordinates, where the
+share is above `SHARE_ALONE`. The middle of a coordinate's distribution is then at most 2.6 % too
+narrow, half of the tolerance."""
 
 SHARE_ALONE = 0.1
-"""Share that noise may have however uneven it is along a coordinate. At the unevenness of the
-square of a Gaussian, 1.4, the middle is 4.6 % too narrow; of more that first-order theory says
-little."""
+"""Share that noise may have however uneven it is along a coordinate. Where V(z) grows with z^2, its
+relative standard deviation is 1.4 and the middle is 4.6 % too narrow. First-order theory says
+little of noise that is more uneven."""
 
 FRICTION = 1.5
 """Friction in units of the square root of the mean curvature: near the fastest relaxation."""
@@ -231,7 +232,7 @@ NOISY_DIRECTIONS = 4
 """Directions of largest noise that are examined in high dimension."""
 
 NOISY_COORDINATES = 8
-"""Coordinates of which these are made that are examined as well."""
+"""Coordinates that are examined as well: those with the largest entries in these directions."""
 
 ADDED_DIRECTIONS = 64
 ADDED_NUMBERS = 2**19

@@ -145,9 +145,10 @@ def _by_point(
 
 
 def _coordinates(linear: AbstractLinearMap, directions: jax.Array) -> jax.Array:
-    """Return directions that move the coordinates of which noisy ones are made, as rows.
+    """Return unit vectors along which single coordinates move, as rows.
 
-    With x = S y a coordinate is x_j = (S' e_j) . y. A whitened coordinate is nearly one of x.
+    The coordinates are those with the largest entries in the noisy directions. With x = S y,
+    coordinate j is x_j = (S' e_j) . y. Entries of y stand for those of x, which S hardly mixes.
     """
     count = min(NOISY_COORDINATES, directions.shape[1])
     _, places = jax.lax.top_k(jnp.max(jnp.abs(directions), axis=0), count)

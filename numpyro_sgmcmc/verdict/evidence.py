@@ -28,6 +28,7 @@ from numpyro_sgmcmc.verdict.unvisited import unvisited_mode
 NameOf = Callable[[int], str]
 
 TOGETHER = "a direction in which coordinates vary together"
+SCORED = " (on the scale of normal scores, because its tails are heavy)"
 
 
 def evidence_of(
@@ -44,8 +45,11 @@ def evidence_of(
     unseen = findings.unseen
 
     def name_of(at: int) -> str:
-        name = repr(site_of(at)) if at < dimension else TOGETHER
-        return name if unseen is None or not unseen[at] else f"{name} (on the scale of its scores)"
+        return repr(site_of(at)) if at < dimension else TOGETHER
+
+    def judged_name_of(at: int) -> str:
+        is_scored = unseen is not None and unseen[at] > 0
+        return name_of(at) + (SCORED if is_scored else "")
 
     by_noise = as_sd(findings.predicted.noise)
     if not run.has_known_noise:  # one minibatch's noise undoes a part of another's
@@ -63,9 +67,9 @@ def evidence_of(
         largest_step_size=_largest_step_size(run, findings.predicted.curvature),
         noise=_worst(by_noise, site_of),
         discretisation=_worst(by_step, site_of),
-        sd=worst_pair(findings.variance, findings.batches, name_of, as_sd),
+        sd=worst_pair(findings.variance, findings.batches, judged_name_of, as_sd),
         largest_sd_bias=largest_bias(findings.variance.together, findings.batches),
-        mean=worst_pair(findings.mean, findings.batches, name_of, as_given),
+        mean=worst_pair(findings.mean, findings.batches, judged_name_of, as_given),
         ess=(least, mixing[least].ess_bulk),
         r_hat=(most, mixing[most].r_hat),
         draws=run.weights.size,

@@ -53,8 +53,8 @@ class Measured(NamedTuple):
         samples: of each walker.
         fields: of each walker.
         mean_explained: share of the finest walker's variation that the gradients explain, (d,).
-        unseen: relative standard error of the finest walker's standard deviations where its normal
-            scores are judged in their place, 0 elsewhere, (d,).
+        unseen: relative Monte Carlo error of the reported standard deviations where normal scores
+            are judged in their place, 0 elsewhere, (d,).
     """
 
     variance: Errors
@@ -119,7 +119,7 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
         flat = walker.draws.reshape(len(weights), -1)
         first = all_found[0] if all_found else None
         given = batches, sample.places, own, flat, sample.values, inputs
-        # Scores of thousands of columns take longer than all else, and change no other outcome.
+        # Scores of thousands of columns take long, and change no outcome of chains that do not mix.
         all_found.append(moments_of(*given, first, has_scores=run.is_mixed))
     finest = all_found[0]
     unit = finest.scale
@@ -155,8 +155,24 @@ def measured(run: FinishedRun, samples: list[Sample], batches: Batches) -> Measu
             batches.standard_error(own_mean),
             own_mean,
         )
-    unseen = np.where(np.isfinite(finest.knots[0]), finest.own_error, 0.0)
+    unseen = _unseen(batches, coefficients, [sample.scale for sample in samples], all_found)
     return Measured(variance, mean, samples, fields, finest.mean_explained, unseen)
+
+
+def _unseen(
+    batches: Batches,
+    coefficients: list[float],
+    scales: list[np.ndarray],
+    all_found: list[Moments],
+) -> np.ndarray:
+    """Return `unseen` of `Measured`, from each walker's coefficient, scales and moments."""
+    series = total = 0.0
+    for c, scale, found in zip(coefficients, scales, all_found, strict=True):
+        square = c * (scale / scales[0]) ** 2
+        series, total = series + square * found.plain_series, total + square
+    with np.errstate(all="ignore"):
+        error = batches.standard_error(series) / (2 * np.abs(total))
+    return np.where(np.isfinite(all_found[0].knots[0]), error, 0.0)
 
 
 def spread(length: int, count: int) -> np.ndarray:

@@ -34,7 +34,7 @@ class Moments(NamedTuple):
         centre: mean of all draws, or of their normal scores where these are judged, (d,).
         scale: standard deviation, likewise.
         knots: of the normal scores, (9, d), NaN where the draws themselves are judged.
-        own_error: standard error of the draws' standard deviation, relative, (d,).
+        plain_series: batches' means of the draws' squares less 1, whatever is judged, (batches, d).
     """
 
     mean: np.ndarray
@@ -48,7 +48,7 @@ class Moments(NamedTuple):
     centre: np.ndarray
     scale: np.ndarray
     knots: np.ndarray
-    own_error: np.ndarray
+    plain_series: np.ndarray
 
 
 class Columns(NamedTuple):
@@ -138,14 +138,16 @@ def _moments(
 ) -> Moments:
     x = (columns.every - columns.centre) / columns.scale
     squares = x**2
-    square_series = batches.means(squares - 1)
-    own_error = batches.standard_error(square_series) / 2
+    square_series = plain_series = batches.means(squares - 1)
     inputs = columns.some / columns.scale, columns.slopes * columns.scale, weights
     polynomial = asked_moments(*inputs)
     if finest is None:
         exact = polynomial.explained >= EXPLAINED
-        is_known = exact & (own_error * STANDARD_ERRORS <= SD_TOLERANCE)
-        is_scored = ~is_known & is_heavy(squares, batches.weights) & has_scores
+        sd_error = batches.standard_error(plain_series) / 2
+        is_known = exact & (sd_error * STANDARD_ERRORS <= SD_TOLERANCE)
+        is_scored = np.zeros_like(is_known)
+        if has_scores:
+            is_scored = ~is_known & is_heavy(squares, batches.weights)
         knots = _knots(columns, batches.weights, is_scored)
     else:
         exact, knots = finest
@@ -172,7 +174,7 @@ def _moments(
         columns.centre,
         columns.scale,
         knots,
-        own_error,
+        plain_series,
     )
 
 

@@ -3,8 +3,8 @@
 A standard deviation says little of a distribution with heavy tails, and some hundred draws in the
 tails decide its Monte Carlo error: with kurtosis 10 it takes 4.5 times as many draws as of a
 Gaussian. What is judged of such a coordinate x are the mean and standard deviation of z = T(x), an
-increasing function under which the draws are nearly N(0, 1). If z's standard deviation is 5 % too
-large, intervals of x have the probabilities that those of a Gaussian have whose own is.
+increasing function under which the draws are nearly N(0, 1). A standard deviation of z that is 5 %
+too large changes the probabilities of x's intervals as much as it would those of a Gaussian.
 
 Let s be the derivative of U / T along a field w that moves x at unit speed, less the divergence of
 w. The field w / T'(x) moves z at unit speed, and its derivative less its divergence is
@@ -108,7 +108,7 @@ def _spline(knots: np.ndarray) -> CubicHermiteSpline:
 
 
 def _slopes(knots: np.ndarray) -> np.ndarray:
-    """Return T' at the knots; at the ends it changes on as between the last two secants."""
+    """Return T' at the knots; beyond the last secants it goes on changing as between them."""
     secants = np.diff(LEVELS) / np.diff(knots)
     ends = secants[[0, -1]]
     growth = np.minimum(np.sqrt(ends / secants[[1, -2]]), 3.0)  # above 3 a cubic would turn back

@@ -8,6 +8,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
+from numpyro_sgmcmc import SGRRLD
 from numpyro_sgmcmc.verdict import moments
 from numpyro_sgmcmc.verdict.batches import batches_of
 from numpyro_sgmcmc.verdict.moments import moments_of
@@ -84,7 +85,7 @@ def test_normal_scores_are_nearly_normal(name):
 
 @EVERY
 def test_derivatives_along_scores_satisfy_steins_identity(name):
-    """Knots of other draws. 4 standard errors, four averages: false-failure rate 3e-4."""
+    """Knots of other draws. 4 standard errors, six averages in all: false-failure rate 4e-4."""
     density, rng = DENSITIES[name], np.random.default_rng(0)
     knots = knots_of(density.draws(rng, 500), equal(500))
     x = density.draws(rng, 200_000)
@@ -156,7 +157,7 @@ def student():
 
 @pytest.mark.parametrize("model", [double_exponential, student])
 def test_a_heavy_tail_needs_no_more_draws_than_a_light_one(model):
-    """4,000 draws know the sd of Student's t with 3 degrees of freedom to 10 % at best."""
+    """5,000 draws know the sd of Student's t with 3 degrees of freedom to some 10 %."""
     rng = np.random.default_rng(0)
     shape = 4, 1_250, 3
     draws = rng.laplace(size=shape) if model is double_exponential else rng.standard_t(3, shape)
@@ -166,7 +167,29 @@ def test_a_heavy_tail_needs_no_more_draws_than_a_light_one(model):
     for factor in (1.15, 0.85):
         wrong = verdict(model, (), factor * draws)
         assert not wrong.calibrated
-        assert "(on the scale of its scores)" in wrong.sentence, wrong.sentence
+        assert "(on the scale of normal scores, because its tails are heavy)" in wrong.sentence, (
+            wrong.sentence
+        )
+
+
+def test_the_error_of_an_extrapolated_standard_deviation_is_that_of_all_walkers():
+    """The reported variance is the sum of the fine walker's two, less the coarse walker's.
+
+    With paths of their own its error is sqrt(3) times one walker's.
+    """
+    paths = np.random.default_rng(0).laplace(size=(3, 8, 5_000, 3))
+    walkers = {"z_halfway": {"z": paths[1]}, "z_coarse": {"z": paths[2]}}
+    kernel = SGRRLD(double_exponential, 1e-3)
+    found = verdict(double_exponential, (), paths[0], kernel=kernel, walkers=walkers)
+    assert found.calibrated, found.sentence
+    batches = batches_of(np.ones((8, 5_000)), False)
+    centred = paths - paths.mean((1, 2), keepdims=True)
+    first, half, coarse = (centred**2).reshape(3, -1, 3)
+    squares = first + half - coarse
+    error = batches.standard_error(batches.means(squares)) / (2 * squares.mean(0))
+    assert f"standard deviation is {100 * error.max():.1f} %" in found.sentence
+    alone = batches.standard_error(batches.means(first)) / (2 * first.mean(0))
+    assert error.max() > 1.4 * alone.max()
 
 
 def test_chains_that_do_not_mix_are_judged_without_scores(monkeypatch):
