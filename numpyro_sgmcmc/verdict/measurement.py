@@ -166,10 +166,12 @@ def _unseen(
     all_found: list[Moments],
 ) -> np.ndarray:
     """Return `unseen` of `Measured`, from each walker's coefficient, scales and moments."""
-    series = total = 0.0
+    total = np.zeros_like(scales[0])
+    series = np.zeros_like(all_found[0].plain_series)
     for c, scale, found in zip(coefficients, scales, all_found, strict=True):
         square = c * (scale / scales[0]) ** 2
-        series, total = series + square * found.plain_series, total + square
+        total += square
+        series += square * found.plain_series
     with np.errstate(all="ignore"):
         error = batches.standard_error(series) / (2 * np.abs(total))
     return np.where(np.isfinite(all_found[0].knots[0]), error, 0.0)
