@@ -67,10 +67,11 @@ def _product(
 
     def one(each: Any) -> jax.Array:
         point, rows, key = each
-        minibatch = Minibatch(rows, key if view.structure.is_random else None)
-        return view.hessian_product_over(point, vector, minibatch)
+        return view.hessian_product_over(point, vector, Minibatch(rows, key))
 
-    return jax.lax.map(one, (points, rows, random.split(key, len(points)))).mean(0)
+    # To trace the generator takes longer than to multiply.
+    keys = random.split(key, len(points)) if view.structure.is_random else None
+    return jax.lax.map(one, (points, rows, keys)).mean(0)
 
 
 def rows_by_point(structure: Structure, points: int) -> dict[str, np.ndarray]:
