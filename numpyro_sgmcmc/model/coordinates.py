@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.distributions.transforms import biject_to
 
-from numpyro_sgmcmc.model.location_scale import location_and_scale
+from numpyro_sgmcmc.model.location_scale import location_and_scale, log_scale
 from numpyro_sgmcmc.model.scaled import Image
 
 
@@ -50,14 +50,14 @@ class Coordinates:
         for image in self.images:
             weight = self.weights[image.site]
             own_location, own_scale, location, scale = image.location_and_scale(values)
-            logarithm = weight * _log(scale)
+            logarithm = weight * log_scale(scale)
             standard = jnp.exp(-logarithm) * (coordinates[image.site] - weight * location)
             values[image.site] = own_location + own_scale * standard
             volumes.append(jnp.sum(jnp.log(own_scale) - logarithm))
 
         def moved(name: str, location: Any, scale: Any) -> jax.Array:
             weight = self.weights[name]
-            logarithm = (1 - weight) * jnp.log(scale)
+            logarithm = (1 - weight) * log_scale(scale)
             volumes.append(jnp.sum(logarithm))
             return location + jnp.exp(logarithm) * (coordinates[name] - weight * location)
 
@@ -71,12 +71,12 @@ class Coordinates:
             weight = self.weights[image.site]
             own_location, own_scale, location, scale = image.location_and_scale(values)
             standard = (values[image.site] - own_location) / own_scale
-            ratio = jnp.exp(weight * _log(scale))
+            ratio = jnp.exp(weight * log_scale(scale))
             coordinates[image.site] = ratio * standard + weight * location
 
         def kept(name: str, location: Any, scale: Any) -> jax.Array:
             weight = self.weights[name]
-            ratio = jnp.exp(-(1 - weight) * jnp.log(scale))
+            ratio = jnp.exp(-(1 - weight) * log_scale(scale))
             coordinates[name] = ratio * (values[name] - location) + weight * location
             return values[name]
 
@@ -85,10 +85,11 @@ class Coordinates:
 
     def log_scales(self, values: dict[str, jax.Array]) -> dict[str, Any]:
         """Return log s by site of effects, at unconstrained values."""
-        found = {image.site: _log(image.location_and_scale(values)[3]) for image in self.images}
+        scales = {image.site: image.location_and_scale(values)[3] for image in self.images}
+        found = {name: log_scale(scale) for name, scale in scales.items()}
 
         def seen(name: str, location: Any, scale: Any) -> jax.Array:
-            found[name] = jnp.log(scale)
+            found[name] = log_scale(scale)
             return values[name]
 
         self._along(values, seen)
@@ -118,8 +119,3 @@ class Coordinates:
         with handlers.block():
             handlers.substitute(self.model, substitute_fn=value_of)(*self.args, **self.kwargs)
         return values
-
-
-def _log(scale: jax.Array) -> jax.Array:
-    """Return log s of a scale that the model computes, which may be too small for its type."""
-    return jnp.log(jnp.maximum(scale, jnp.finfo(scale.dtype).tiny))

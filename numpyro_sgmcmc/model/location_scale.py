@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 from numpyro.distributions.transforms import biject_to
@@ -29,6 +31,15 @@ def unconstrained_prior(prior: Any) -> Any:
     if is_mapped and prior.transforms == [biject_to(prior.support)]:
         prior = prior.base_dist
     return _with_both(prior)
+
+
+def log_scale(scale: jax.Array) -> jax.Array:
+    """Return log s for coordinates that depend on a scale s, of a larger one where s is tiny.
+
+    The powers 1 / s to 1 / s^3 in its derivatives would overflow. Weights of a spectral density are
+    that small at high frequencies. Any positive scale makes valid coordinates.
+    """
+    return jnp.log(jnp.maximum(scale, float(jnp.finfo(scale.dtype).tiny) ** (1 / 3)))
 
 
 def _with_both(prior: Any) -> Any:

@@ -86,6 +86,8 @@ def in_epochs(
     if isinstance(independent.step_size, Tracer):
         return None
     slowest, largest = (float(x) for x in curvatures)
+    if not largest > 0:
+        return None
     relaxation = limits.dynamics.relaxation_steps
     enough = float(independent.relaxation_steps) / LEAST_GAIN
     if float(relaxation(slowest, caution * limits.smooth)) > enough:

@@ -1,8 +1,9 @@
-"""Errors for starts at which the potential or its gradient is not finite."""
+"""Errors where the potential or its derivatives are not finite, or too fine for their type."""
 
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.flatten_util import ravel_pytree
@@ -10,6 +11,9 @@ from jax.flatten_util import ravel_pytree
 from numpyro_sgmcmc.model import Structure, log_densities
 from numpyro_sgmcmc.preparation.start_thresholds import COARSEST
 from numpyro_sgmcmc.preparation.target import Target, View
+
+MOST_LOOKED_AT = 16
+"""Points at which an error looks for the site whose derivatives are not finite."""
 
 
 def check_start(target: Target, position: jax.Array, finite: bool) -> None:
@@ -96,6 +100,48 @@ def check_resolution(structure: Structure, centre: jax.Array, scale: jax.Array) 
         f" {width[worst]:.2g}: neighbouring numbers there are {apart[worst]:.2g} standard"
         " deviations apart. Centre the data, or call numpyro.enable_x64() before anything else."
     )
+
+
+def check_measured(target: Target, points: jax.Array, step_size: jax.Array) -> None:
+    """Raise an error if nothing can be measured near a mode, and so no step size be chosen.
+
+    Args:
+        target: the model bound to its data.
+        points: draws around the mode, (n, d).
+        step_size: what follows from curvature and gradient noise at these.
+
+    Raises:
+        ValueError: if the step size is not finite; names the sites whose derivatives are not.
+    """
+    if isinstance(step_size, Tracer) or np.isfinite(float(step_size)):
+        return
+    found = target.run(_derivatives, jax.random.key(1), points[:MOST_LOOKED_AT], optimise=False)
+    sites = target.structure.sites()
+    where, what = "curvature or gradient noise that is not", "derivatives"
+    for order, derivatives in zip(("first", "second"), map(np.asarray, found), strict=True):
+        bad = ~np.isfinite(derivatives)
+        if bad.any():
+            names = ", ".join(map(repr, dict.fromkeys(sites[bad.any(0)])))
+            count = f"{bad.any(1).sum()} of {len(bad)} points"
+            where, what = f"values that are not finite for {names} at {count}", f"{order} {what}"
+            break
+    raise ValueError(
+        f"Expected finite {what} of the log density around its mode; got {where}. Write the"
+        " model so that it neither overflows nor underflows there: use logarithms of scales and of"
+        " probabilities, and inside `jnp.where` values that are finite in both branches. Or call"
+        " numpyro.enable_x64() before anything else, or pass step_size."
+    )
+
+
+def _derivatives(view: View, key: jax.Array, points: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Return gradients and products of Hessians with a vector of ones, (n, d) each."""
+    minibatch = view.many_rows(key)
+    gradient = jax.grad(view.potential)
+
+    def both(position: jax.Array) -> tuple[jax.Array, jax.Array]:
+        return jax.jvp(lambda z: gradient(z, minibatch), (position,), (jnp.ones_like(position),))
+
+    return jax.lax.map(both, points)
 
 
 def _minibatch_gradient(view: View, key: jax.Array, position: jax.Array) -> Any:

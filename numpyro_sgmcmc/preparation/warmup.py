@@ -30,7 +30,7 @@ from numpyro_sgmcmc.preparation.pace import (
     window_lengths,
 )
 from numpyro_sgmcmc.preparation.prepared import Adaptation, Prepared
-from numpyro_sgmcmc.preparation.refusal import check_resolution
+from numpyro_sgmcmc.preparation.refusal import check_measured, check_resolution
 from numpyro_sgmcmc.preparation.row_energies import time_of_rows
 from numpyro_sgmcmc.preparation.target import Target, View
 from numpyro_sgmcmc.preparation.thresholds import DENSE_COVARIANCE, MOST_LOST, WALKERS
@@ -94,6 +94,7 @@ def warm_up(
         )
 
     adaptation, linear = tuned_at(key_tune, points)
+    check_measured(target, points, adaptation.step_size)
     need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
     done: list[int] = []
     seconds, lost = None, 0

@@ -121,6 +121,7 @@ class Evidence(NamedTuple):
             parameters.
         heavy: (site, relative Monte Carlo error of its sd) with heavy tails, whose normal scores
             are judged; None if there is none.
+        broken: (site, share of draws) where its derivative is not finite; None if all are finite.
     """
 
     diverged: float
@@ -154,6 +155,7 @@ class Evidence(NamedTuple):
     can_be_tuned: bool = True
     centred: tuple[str, str] | None = None
     heavy: tuple[str, float] | None = None
+    broken: tuple[str, float] | None = None
 
 
 def are_mixed(ess: Sequence[float], r_hat: Sequence[float]) -> bool:

@@ -58,7 +58,7 @@ class Diagnosis:
             values of up to 100 rows of each observed site: `ess_bulk` and `r_hat`, both of at most
             10,000 draws of a chain, and by theory `noise_inflation` and `discretisation`, NaN for
             functions that are not nearly linear, and bounds above 500 dimensions. None for a model
-            without observed sites.
+            without observed sites, and where all draws have the same values.
         predictions_mix: whether all of them have enough effective draws and a small R-hat, also
             where single parameters do not mix; None without any.
         noise_covariance: V by its eigenvalues and axes (above 500 dimensions its diagonal), None

@@ -59,7 +59,7 @@ def evidence_of(
     further = np.zeros(len(findings.variance.together.value) - dimension)
     least = min(mixing, key=lambda name: _or(mixing[name].ess_bulk, -np.inf))
     most = max(mixing, key=lambda name: _or(mixing[name].r_hat, np.inf))
-    unchecked = findings.unchecked
+    unchecked, broken = findings.unchecked, findings.broken
     time = run.weights.size / float(np.median([_or(x.ess_bulk, 1.0) for x in mixing.values()]))
     return Evidence(
         diverged=diverged,
@@ -100,6 +100,7 @@ def evidence_of(
         has_latents=run.latents is not None,
         can_be_tuned=run.latents is None or can_have_table(run.target.structure),
         heavy=_heaviest(unseen, dimension, site_of),
+        broken=None if broken is None else (site_of(broken[0]), broken[1]),
     )
 
 

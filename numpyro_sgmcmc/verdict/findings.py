@@ -34,6 +34,7 @@ from numpyro_sgmcmc.verdict.thresholds import (
     HEAVIEST_TAIL,
     MEAN_TOLERANCE,
     MODES_APART,
+    ROUNDING,
     SD_TOLERANCE,
     TAIL_DRAWS,
 )
@@ -54,6 +55,8 @@ class Findings(NamedTuple):
         softest: the directions that were checked beside coordinates; None if there are few enough
             of these for a covariance.
         unseen: as in `Measured`; None where nothing is measured.
+        broken: the coordinate whose derivative is most often not finite, and the share of draws
+            where it is not; None where all are finite.
     """
 
     variance: Judged
@@ -65,6 +68,7 @@ class Findings(NamedTuple):
     p_value: float
     softest: Softest | None = None
     unseen: np.ndarray | None = None
+    broken: tuple[int, float] | None = None
 
 
 def findings_of(
@@ -100,9 +104,12 @@ def findings_of(
         theory = predicted(run, Fields(), noise, key_curvature)
         return _nothing(dimension, batches, why)._replace(predicted=theory)
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
-    if not all(np.all(np.isfinite(s.gradients)) for s in samples):
-        return _nothing(dimension, batches, "some gradients are not finite numbers")
-    if not all(np.all(s.scale > 0) for s in samples):
+    broken = np.mean([~np.isfinite(s.gradients) for s in samples], axis=(0, 1))
+    if broken.any():
+        nothing = _nothing(dimension, batches, "some gradients are not finite numbers")
+        worst = int(np.argmax(broken))
+        return nothing._replace(broken=(worst, float(broken[worst])))
+    if not all(np.all(s.scale > ROUNDING * np.abs(s.mean)) for s in samples):
         return _nothing(dimension, batches, "some coordinates did not move")
     wide, unchecked, softest = samples, None, None
     if not is_dense(run):

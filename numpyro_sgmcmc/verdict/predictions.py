@@ -56,7 +56,9 @@ class Predictions(NamedTuple):
 
 
 def values_of(run: FinishedRun, functions: Functions, key: jax.Array) -> dict[str, np.ndarray]:
-    """Return the functions at some draws of each chain, (chains, draws, k) each, where finite.
+    """Return the functions at some draws of each chain, (chains, draws, k) each.
+
+    Those that are not finite, or the same for all draws, are left out.
 
     Args:
         run: the run.
@@ -71,8 +73,13 @@ def values_of(run: FinishedRun, functions: Functions, key: jax.Array) -> dict[st
         function: found[function].reshape(*draws.shape[:2], -1)
         for function in functions or found  # JAX sorts the keys
     }
-    # A distribution without a mean, such as a categorical one, has NaN there.
-    return {function: x for function, x in values.items() if x.size and np.isfinite(x).all()}
+    # A distribution without a mean, such as a categorical one, has NaN there. A function that is
+    # the same for all draws says nothing of chains, which may be stuck.
+    return {
+        function: x
+        for function, x in values.items()
+        if x.size and np.isfinite(x).all() and np.ptp(x, axis=(0, 1)).any()
+    }
 
 
 def predictions_of(

@@ -55,6 +55,10 @@ HEAVY = 4.0
 """Kurtosis from which on a coordinate's normal scores are judged in its place, unless its standard
 deviation is known well. It is 3 for a Gaussian, and 4.2 for a logistic distribution."""
 
+ROUNDING = 1e-12
+"""Standard deviation relative to the mean up to which a coordinate did not move: the mean of equal
+numbers has rounding errors of their sum."""
+
 TAIL_DRAWS = 10_000
 """Draws from which a tail index is estimated: the largest 100 of them give it to a tenth."""
 

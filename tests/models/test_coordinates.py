@@ -1,5 +1,7 @@
 """Coordinates of effects between the centred and the non-centred form."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -127,3 +129,25 @@ def of_chance(school, response):
 def test_effects_can_move_if_their_priors_are_the_same_for_every_minibatch(model, expected):
     structure = read_structure(model, ARGS, {})
     assert sorted(movable_sites(structure, draw_of(structure), ARGS, {})) == sorted(expected)
+
+
+def spectral(school, response):
+    """Scales of effects that decrease to 10^-33, as the weights of high frequencies do."""
+    length = numpyro.sample("length", dist.LogNormal(0, 1))
+    effects = numpyro.sample("effects", dist.Normal(0, 1).expand([6]).to_event(1))
+    effects = effects * jnp.exp(-length * 3.0 * jnp.arange(6) ** 2)
+    with numpyro.plate("rows", len(response), subsample_size=5) as i:
+        numpyro.sample("y", dist.Normal(effects[school[i]], 0.7), obs=response[i])
+
+
+def test_derivatives_are_finite_where_a_scale_nearly_underflows():
+    structure = read_structure(spectral, ARGS, {})
+    placed = structure.partly_centred({"effects": jnp.full(6, 0.5)}, ARGS, {})
+    energy = partial(stochastic_potential(placed, ARGS, {}), minibatch=BATCH)
+    position = placed.ravel({"effects": jnp.full(6, 0.1), "length": jnp.zeros(())})
+    for derivatives in (jax.grad(energy), jax.hessian(energy), jax.hessian(jax.grad(energy))):
+        assert np.isfinite(derivatives(position)).all()
+    values, volume = placed.placed(position)
+    plain = stochastic_potential(structure, ARGS, {})(structure.ravel(values), BATCH)
+    np.testing.assert_allclose(energy(position), plain - volume, rtol=1e-5)
+    check_volume(structure, placed, position)

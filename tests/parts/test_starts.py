@@ -81,3 +81,19 @@ def test_a_posterior_between_neighbouring_numbers_is_refused():
     mcmc = MCMC(SGHMCSplit(model), num_warmup=100, num_samples=10, progress_bar=False)
     with pytest.raises(ValueError, match=r"site 'level', which is near 1e\+06.*enable_x64"):
         mcmc.run(jax.random.key(0), *data(1e6))
+
+
+def underflowing(y):
+    """The logarithm of a number near the smallest one: its derivatives overflow."""
+    a = numpyro.sample("a", dist.Normal(0, 1))
+    b = numpyro.sample("b", dist.Normal(0, 1))
+    numpyro.factor("tail", jnp.log(jnp.exp(-50 * (1 + b * b))) / 50)
+    with numpyro.plate("rows", len(y), subsample_size=20) as i:
+        numpyro.sample("y", dist.Normal(a, 1), obs=y[i])
+
+
+def test_derivatives_that_are_not_finite_around_the_mode_are_refused():
+    y = np.random.default_rng(0).normal(size=400)
+    kernel = SGHMCSplit(underflowing)
+    with pytest.raises(ValueError, match=r"finite for 'b' at \d+ of 16 points\. Write the model"):
+        kernel.init(jax.random.key(0), 100, None, (jnp.asarray(y),), {})

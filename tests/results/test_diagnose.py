@@ -222,6 +222,27 @@ def test_a_run_beyond_the_finite_numbers_is_judged_without_warnings():
     assert np.isnan(found.sites.loc["scale", "sd_error"])
 
 
+def with_a_broken_branch(y):
+    """The root of a negative number is not taken, but its derivative is not finite."""
+    b = numpyro.sample("b", dist.Normal(0, 1))
+    with numpyro.plate("rows", y.size, subsample_size=20) as index:
+        mean = b + jnp.where(b > 1, jnp.sqrt(b - 1), 0.0)
+        numpyro.sample("y", dist.Normal(mean, 1), obs=y[index])
+
+
+def test_the_site_whose_gradient_is_not_finite_is_named():
+    mcmc = MCMC(
+        SGLD(with_a_broken_branch, 1e-3), num_warmup=0, num_samples=100, num_chains=2,
+        chain_method="vectorized", progress_bar=False,
+    )  # fmt: skip
+    y = jnp.asarray(1 + np.random.default_rng(0).normal(size=200))
+    mcmc.run(jax.random.key(0), y, init_params={"b": jnp.full(2, 1.2)})
+    found = diagnose(mcmc)
+    assert found.diverged > 0
+    assert "The gradient for 'b' is not finite at" in found.sentence
+    assert "step_size" not in found.sentence
+
+
 def test_a_point_estimate_is_not_judged():
     mcmc = MCMC(
         SGLD(linear.model, 1e-4, temperature=0), num_warmup=0, num_samples=5, progress_bar=False

@@ -30,15 +30,16 @@ def classes(label):
         numpyro.sample("label", dist.CategoricalLogits(logits), obs=label[i])
 
 
-def _near(rng, centres):
+def _near(rng, centres, width):
     """Draws about each chain's centre."""
-    return np.asarray(centres)[:, None] + 0.05 * rng.normal(size=(CHAINS, DRAWS))
+    return np.asarray(centres)[:, None] + width * rng.normal(size=(CHAINS, DRAWS))
 
 
-def _product_verdict(a, b):
+def _product_verdict(a, b, width=0.05):
     rng = np.random.default_rng(0)
     y = jnp.asarray(2.0 + rng.normal(size=ROWS))
-    return verdict(product, (y,), _near(rng, a), site="a", others={"b": _near(rng, b)})
+    a, b = _near(rng, a, width), _near(rng, b, width)
+    return verdict(product, (y,), a, site="a", others={"b": b})
 
 
 def test_predictions_mix_where_parameters_cannot():
@@ -55,6 +56,12 @@ def test_predictions_that_differ_between_chains_do_not_mix():
     found = _product_verdict([2, -2, 2, 2], [1, -1, 1, 1.5])
     assert not found.predictions_mix
     assert "Predictions do not mix either" in found.sentence
+
+
+def test_predictions_of_chains_that_are_stuck_are_not_called_mixing():
+    found = _product_verdict([2, 2, 2, 2], [1, 1, 1, 1], width=0.0)
+    assert found.predictions is None and found.predictions_mix is None
+    assert "Predictions do mix" not in found.sentence
 
 
 def test_a_run_whose_parameters_mix_says_nothing_of_it():
