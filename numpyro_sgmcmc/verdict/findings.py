@@ -106,11 +106,12 @@ def findings_of(
     samples = samples_of(run, key_gradients, rows_enough(run, noise))
     broken = np.mean([~np.isfinite(s.gradients) for s in samples], axis=(0, 1))
     if broken.any():
-        nothing = _nothing(dimension, batches, "some gradients are not finite numbers")
-        worst = int(np.argmax(broken))
-        return nothing._replace(broken=(worst, float(broken[worst])))
-    if not all(np.all(s.scale > ROUNDING * np.abs(s.mean)) for s in samples):
-        return _nothing(dimension, batches, "some coordinates did not move")
+        at = int(np.argmax(broken))
+        nothing = _nothing(dimension, batches, "its gradient is not finite at some draws", at)
+        return nothing._replace(broken=(at, float(broken[at])))
+    still = np.any([~(s.scale > ROUNDING * np.abs(s.mean)) for s in samples], axis=0)
+    if still.any():
+        return _nothing(dimension, batches, "it did not move", int(np.argmax(still)))
     wide, unchecked, softest = samples, None, None
     if not is_dense(run):
         softest = None if earlier is None else earlier.softest
@@ -146,11 +147,11 @@ def findings_of(
     )
 
 
-def _nothing(dimension: int, batches: Batches, why: str) -> Findings:
+def _nothing(dimension: int, batches: Batches, why: str, at: int | None = None) -> Findings:
     nothing = np.full(dimension, np.nan)
     theory = Predicted(nothing, nothing, nothing, np.nan, np.nan, None)
     errors = Judged(unknown(dimension), unknown(dimension))
-    return Findings(errors, errors, theory, batches, (None, f"as {why}"), np.nan, np.nan)
+    return Findings(errors, errors, theory, batches, (at, f"as {why}"), np.nan, np.nan)
 
 
 def _unchecked(

@@ -123,17 +123,18 @@ def _smaller(evidence: Evidence, step_size: float) -> str:
 
 def _divergence(evidence: Evidence) -> str:
     untuned = ", or step_size=None" if evidence.can_be_tuned else ""
+    broken = ""
     if evidence.broken is not None:
         site, share = evidence.broken
-        return (
-            f"{evidence.diverged:.1%} of iterations diverged. The gradient for {site!r} is not"
-            f" finite at {share:.0%} of the draws looked at: write the model so that it is, with"
-            " values that are finite in both branches of a `jnp.where`, and logarithms of scales"
-            " and probabilities that underflow."
+        broken = (
+            f" The gradient for {site!r} is not finite at {share:.0%} of the draws looked at. If it"
+            " is not at smaller steps either, write the model so that it is: with values that are"
+            " finite in both branches of a `jnp.where`, and with logarithms of scales and"
+            " probabilities that underflow."
         )
     return (
         f"{evidence.diverged:.1%} of iterations diverged. Use"
-        f" step_size={evidence.step_size / 4:.2g} (a quarter){untuned}."
+        f" step_size={evidence.step_size / 4:.2g} (a quarter){untuned}.{broken}"
     )
 
 
