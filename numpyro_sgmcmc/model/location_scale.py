@@ -34,10 +34,11 @@ def unconstrained_prior(prior: Any) -> Any:
 
 
 def log_scale(scale: jax.Array) -> jax.Array:
-    """Return log s for coordinates that depend on a scale s, of a larger one where s is tiny.
+    """Return log s, or the logarithm of a lower limit if s is below it, for `Coordinates`.
 
-    The powers 1 / s to 1 / s^3 in its derivatives would overflow. Weights of a spectral density are
-    that small at high frequencies. Any positive scale makes valid coordinates.
+    The first three derivatives have the factors 1 / s to 1 / s^3, which overflow for tiny s, such
+    as the weights of a Gaussian process at high frequencies. Coordinates are valid with any
+    positive scale.
     """
     return jnp.log(jnp.maximum(scale, float(jnp.finfo(scale.dtype).tiny) ** (1 / 3)))
 

@@ -86,7 +86,7 @@ def in_epochs(
     if isinstance(independent.step_size, Tracer):
         return None
     slowest, largest = (float(x) for x in curvatures)
-    if not largest > 0:
+    if not largest > 0:  # as where derivatives are not finite
         return None
     relaxation = limits.dynamics.relaxation_steps
     enough = float(independent.relaxation_steps) / LEAST_GAIN

@@ -1,4 +1,4 @@
-"""Errors where the potential or its derivatives are not finite, or too fine for their type."""
+"""Errors for potentials or derivatives that are not finite, and for too coarse number types."""
 
 from typing import Any
 
@@ -103,7 +103,7 @@ def check_resolution(structure: Structure, centre: jax.Array, scale: jax.Array) 
 
 
 def check_measured(target: Target, points: jax.Array, step_size: jax.Array) -> None:
-    """Raise an error if nothing can be measured near a mode, and so no step size be chosen.
+    """Raise an error if derivatives around a mode are not finite, so that no step size follows.
 
     Args:
         target: the model bound to its data.
@@ -117,7 +117,7 @@ def check_measured(target: Target, points: jax.Array, step_size: jax.Array) -> N
         return
     found = target.run(_derivatives, jax.random.key(1), points[:MOST_LOOKED_AT], optimise=False)
     sites = target.structure.sites()
-    where, what = "curvature or gradient noise that is not", "derivatives"
+    where, what = "a curvature or gradient noise that is not finite", "derivatives"
     for order, derivatives in zip(("first", "second"), map(np.asarray, found), strict=True):
         bad = ~np.isfinite(derivatives)
         if bad.any():

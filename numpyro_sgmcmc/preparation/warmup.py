@@ -68,6 +68,10 @@ def warm_up(
         located: the start of the warm-up.
         num_warmup: number of NumPyro's warm-up iterations. There are no windows if all of them
             together have less than 20 transitions.
+
+    Raises:
+        ValueError: if floating-point numbers do not resolve the posterior, or if derivatives around
+            the centre are not finite.
     """
     approximation, anchor, other_modes, centring, stiffest = located
     dimension, temperature = approximation.centre.size, options.temperature

@@ -127,10 +127,9 @@ def _divergence(evidence: Evidence) -> str:
     if evidence.broken is not None:
         site, share = evidence.broken
         broken = (
-            f" The gradient for {site!r} is not finite at {share:.0%} of the draws looked at. If it"
-            " is not at smaller steps either, write the model so that it is: with values that are"
-            " finite in both branches of a `jnp.where`, and with logarithms of scales and"
-            " probabilities that underflow."
+            f" The gradient for {site!r} is not finite at {share:.0%} of the draws looked at. If"
+            " smaller steps do not help, rewrite the model: both branches of a `jnp.where` need"
+            " finite values, and scales and probabilities that underflow need their logarithms."
         )
     return (
         f"{evidence.diverged:.1%} of iterations diverged. Use"

@@ -240,7 +240,7 @@ def test_the_site_whose_gradient_is_not_finite_is_named():
     found = diagnose(mcmc)
     assert found.diverged > 0
     assert "The gradient for 'b' is not finite at" in found.sentence
-    assert "write the model so that it is" in found.sentence
+    assert "rewrite the model" in found.sentence
 
 
 def test_a_point_estimate_is_not_judged():

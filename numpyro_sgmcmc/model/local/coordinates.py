@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from numpyro.infer.util import _unconstrain_reparam
 
 from numpyro_sgmcmc.model.local.sites import Local
-from numpyro_sgmcmc.model.location_scale import log_scale, unconstrained_prior
+from numpyro_sgmcmc.model.location_scale import unconstrained_prior
 
 FLATTEST = 0.1
 """Smallest curvature at its location of a prior with scale 1 that counts. The one of a Laplace
@@ -72,7 +72,7 @@ def in_coordinates(
             return _unconstrain_reparam(values, site)
         given, both = values[name], jnp.moveaxis(weights[name][rows], 0, axes[name])
         location, scale = _parts(unconstrained_prior(site["fn"]), given.shape)
-        logarithm = (1 - both[..., 1]) * log_scale(scale)
+        logarithm = (1 - both[..., 1]) * jnp.log(scale)
         volumes.append(jnp.sum(logarithm))
         free = location + jnp.exp(logarithm) * (given - both[..., 0] * location)
         return _unconstrain_reparam({name: free}, site)

@@ -11,7 +11,6 @@ import numpy as np
 from numpyro_sgmcmc.cpu.compiling import compiler_options
 from numpyro_sgmcmc.model.handlers import with_minibatch
 from numpyro_sgmcmc.model.local.sites import Local
-from numpyro_sgmcmc.model.location_scale import log_scale
 from numpyro_sgmcmc.model.scaled import Image, images
 
 LEAST_SCALE = 1e-30
@@ -95,7 +94,7 @@ def values_of_images(
             continue
         _, _, location, scale = parts[site.name]
         both = weights[site.name][rows].reshape(*location.shape, 2)
-        logarithm = both[..., 1] * log_scale(jnp.abs(scale))
+        logarithm = both[..., 1] * jnp.log(jnp.abs(scale))
         centre = both[..., 0] * location
         latents = latents.at[:, place].set(jnp.exp(-logarithm) * (latents[:, place] - centre))
         volume = volume - jnp.sum(logarithm)
