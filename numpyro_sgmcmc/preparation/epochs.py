@@ -9,7 +9,7 @@ from jax.core import Tracer
 from numpyro_sgmcmc.gradient import AbstractGradient
 from numpyro_sgmcmc.minibatch import AbstractMinibatch, Epoch, ReshuffledMinibatch
 from numpyro_sgmcmc.model import Structure
-from numpyro_sgmcmc.preparation.limits import Chosen, Limits
+from numpyro_sgmcmc.preparation.limits import Chosen, Limits, choose
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.options import Options
 from numpyro_sgmcmc.preparation.thresholds import (
@@ -117,6 +117,46 @@ def in_epochs(
                 largest_noise=jnp.asarray(quiet),
             )
     return None if best is None else InEpochs(scheme, best)
+
+
+def fastest(
+    options: Options,
+    gradient: AbstractGradient,
+    structure: Structure,
+    limits: Limits,
+    noise: Noise,
+    share: Any,
+    temperature: float,
+    most: Any,
+    caution: float,
+    curvatures: tuple[Any, Any],
+    can_slow: bool,
+) -> Chosen:
+    """Return the faster settings of independent minibatches and of epochs.
+
+    Args:
+        options: the user's choices.
+        gradient: the estimator.
+        structure: structure of the model.
+        limits: what limits the step size, and the dynamics with their friction.
+        noise: what was measured of gradient noise.
+        share: the largest share of heating that is allowed with independent minibatches.
+        temperature: T.
+        most: the largest relative error of a variance that noise may cause with epochs.
+        caution: factor of the step size; below 1 if larger step sizes have diverged.
+        curvatures: the smallest and the largest curvature.
+        can_slow: whether noisy directions may be slowed down.
+    """
+    independent = choose(limits, noise, share, caution, curvatures[0], can_slow)
+    if not may_use_epochs(options, gradient, structure):
+        return independent
+    (plate,) = structure.plates.values()
+    # Epochs must gain `LEAST_GAIN`, which they always do compared with a chain that never relaxes.
+    endless = independent._replace(relaxation_steps=jnp.asarray(jnp.inf))
+    given = temperature, most, caution, curvatures, can_slow
+    epochs = in_epochs(plate, limits, noise, endless, *given)
+    found = [independent] if epochs is None else [independent, epochs.chosen]
+    return min(found, key=lambda one: float(one.relaxation_steps))
 
 
 def _heating(dynamics: Any, step_size: float, curvatures: np.ndarray, epoch: Epoch) -> float:

@@ -10,7 +10,7 @@ from numpyro_sgmcmc.correction import AbstractCorrection, CoupledCorrection
 from numpyro_sgmcmc.cpu import random
 from numpyro_sgmcmc.gradient import AbstractGradient, Anchor
 from numpyro_sgmcmc.preconditioner import AbstractLinearMap, Coupled, Dense
-from numpyro_sgmcmc.preparation.epochs import in_epochs, may_use_epochs
+from numpyro_sgmcmc.preparation.epochs import fastest, in_epochs, may_use_epochs
 from numpyro_sgmcmc.preparation.kinks import typical_curvature
 from numpyro_sgmcmc.preparation.limits import Limits, choose, limits_of
 from numpyro_sgmcmc.preparation.noise import Noise, measured_noise, silence
@@ -97,37 +97,43 @@ def choose_numbers(
         is_elusive = added == 0 or _is_held_back(*held_back, preconditioner, limits, noise)
     quiet = uncorrected_share(curvature.variation)
     kind = _kind(options, noise, limits.share, quiet) if target.minibatch.is_independent else None
-    most = quiet
-    if kind is not None and isinstance(limits.share, Tracer):
-        most = jnp.asarray(EVEN_SHARE)  # How even the noise is cannot be known.
-    elif kind is not None:
-        can_slow = _can_slow(options, preconditioner, limits.share)
-        loudest = _loudest(noise, limits.share, quiet) if can_slow else noise.largest
-        inputs = gradient, preconditioner, anchor, points, noise.correction, loudest
-        share = correctable_share(target, key_uneven, *inputs)
-        if not can_slow:
-            share = jnp.minimum(share, share_of_all(noise))
-        most = jnp.maximum(quiet, share)
-    softest = curvature.mean if smallest_curvature is None else smallest_curvature
-    can_slow = _can_slow(options, preconditioner, limits.share)
-    chosen = choose(limits, noise, most, caution, softest, can_slow)
-    scheme = None
-    if may_use_epochs(options, gradient, target.structure):
-        (plate,) = target.structure.plates.values()
-        ends = softest, curvature.largest
-        inputs = plate, limits, noise, chosen, temperature, quiet, caution, ends, can_slow
-        epochs = in_epochs(*inputs)
-        if epochs is not None:
-            kind, (scheme, chosen) = None, epochs
     if isinstance(preconditioner, Dense):
         # Noise is known in all directions, but on average over the posterior.
         is_elusive = _knows_rows(*held_back, preconditioner, limits)
-    for_predictions = None
+    softest = curvature.mean if smallest_curvature is None else smallest_curvature
+    can_slow = _can_slow(options, preconditioner, limits.share)
+    bounds = temperature, quiet, caution, (softest, curvature.largest), can_slow
+    linear, smooth = unextended
+    given = gradients, linear, anchor, points, smooth, caution, softest
+    predicting = target, key_spectrum, options
+    for_predictions, scheme = None, None
     if is_elusive:
-        linear, smooth = unextended
-        given = gradients, linear, anchor, points, smooth, caution, softest
-        cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
-        for_predictions = predicting_instead(target, key_spectrum, options, chosen, cost, given)
+        # What may be corrected need not be measured where even the largest share would not do.
+        most = quiet if kind is None else jnp.maximum(quiet, CORRECTED_SHARE)
+        alone = options, gradient, target.structure, limits, noise
+        best = fastest(*alone, most, *bounds)
+        cost = gradient.gradients_per_step * float(best.relaxation_steps)
+        for_predictions = predicting_instead(*predicting, best, cost, given)
+    if for_predictions is None:
+        most = quiet
+        if kind is not None and isinstance(limits.share, Tracer):
+            most = jnp.asarray(EVEN_SHARE)  # How even the noise is cannot be known.
+        elif kind is not None:
+            loudest = _loudest(noise, limits.share, quiet) if can_slow else noise.largest
+            inputs = gradient, preconditioner, anchor, points, noise.correction, loudest
+            share = correctable_share(target, key_uneven, *inputs)
+            if not can_slow:
+                share = jnp.minimum(share, share_of_all(noise))
+            most = jnp.maximum(quiet, share)
+        chosen = choose(limits, noise, most, caution, softest, can_slow)
+        if may_use_epochs(options, gradient, target.structure):
+            (plate,) = target.structure.plates.values()
+            epochs = in_epochs(plate, limits, noise, chosen, *bounds)
+            if epochs is not None:
+                kind, (scheme, chosen) = None, epochs
+        if is_elusive:
+            cost = gradient.gradients_per_step * float(chosen.relaxation_steps)
+            for_predictions = predicting_instead(*predicting, chosen, cost, given)
     if for_predictions is not None:
         preconditioner, limits = unextended
         gradient, scheme, chosen = for_predictions

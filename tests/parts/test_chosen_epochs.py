@@ -22,8 +22,8 @@ from numpyro_sgmcmc import (
 )
 from numpyro_sgmcmc.correction import DiagonalCorrection
 from numpyro_sgmcmc.dynamics import Splitting
-from numpyro_sgmcmc.preparation.epochs import in_epochs
-from numpyro_sgmcmc.preparation.limits import Chosen, Limits
+from numpyro_sgmcmc.preparation.epochs import fastest, in_epochs
+from numpyro_sgmcmc.preparation.limits import Chosen, Limits, choose
 from numpyro_sgmcmc.preparation.noise import Noise
 from numpyro_sgmcmc.preparation.thresholds import LEAST_GAIN, TOLERANCE
 from numpyro_sgmcmc.types import Plate
@@ -114,6 +114,31 @@ def test_noise_without_a_number_ends_the_search(variance):
     ends = one, 2 * one
     found = in_epochs(Plate(60, 6), limits, noise, independent, 1.0, 0.01, 1.0, ends, False)
     assert (found is None) == (variance != 0)
+
+
+@pytest.mark.filterwarnings("ignore:Step size:UserWarning")
+def test_no_settings_of_a_smaller_share_are_faster_than_the_fastest():
+    """With random limits and noise; epochs are the fastest for some of them, and not for others."""
+    kernel = SGHMCSplit(linear.model, **NOISY)
+    started(kernel)
+    options, structure = kernel.options, kernel.memory.target.structure
+    (plate,) = structure.plates.values()
+    rng = np.random.default_rng(3)
+    kinds = set()
+    for _ in range(12):
+        largest, typical, residual, slowest, smooth = jnp.exp(jnp.asarray(rng.normal(size=5)))
+        noise = Noise(100 * largest, DiagonalCorrection(jnp.ones(3)), residual, typical)
+        heat = Splitting(1.5).heating(noise.largest, 1.0)
+        limits = Limits(Splitting(1.5), heat, 0.1 * smooth, 0.1 * smooth * heat)
+        bounds = 1.0, 0.01, 0.5, (0.1 * slowest, 5 * slowest), bool(rng.integers(2))
+        best = fastest(options, Plain(), structure, limits, noise, 0.6, *bounds)
+        for share in (0.05, 0.3, 0.6):
+            alone = choose(limits, noise, share, bounds[2], bounds[3][0], bounds[4])
+            epochs = in_epochs(plate, limits, noise, alone, *bounds)
+            found = alone if epochs is None else epochs.chosen
+            kinds.add(epochs is None)
+            assert float(best.relaxation_steps) <= float(found.relaxation_steps)
+    assert kinds == {True, False}
 
 
 @pytest.mark.filterwarnings("ignore:Step size:UserWarning")

@@ -76,6 +76,31 @@ def test_a_network_with_few_weights_is_sampled_for_its_predictions():
     assert float(jnp.sqrt(jnp.mean((fitted - mean) ** 2))) < 0.1
 
 
+def factorisation(of_film, of_user, rating):
+    def entries(name, count):
+        return numpyro.sample(name, dist.Normal(0, 1).expand([count, 5]).to_event(2))
+
+    films, users = entries("films", 80), entries("users", 60)
+    with numpyro.plate("ratings", len(rating), subsample_size=100) as rows:
+        mean = jnp.sum(films[of_film[rows]] * users[of_user[rows]], axis=-1)
+        numpyro.sample("rating", dist.Normal(mean, 1.0), obs=rating[rows])
+
+
+@pytest.mark.slow
+def test_no_correction_is_measured_where_the_largest_would_not_do(monkeypatch):
+    """With settings for every entry a draw would take 44 transitions, where 16 are allowed."""
+    rng = np.random.default_rng(8)
+    films, users = rng.normal(size=(80, 5)), rng.normal(size=(60, 5))
+    of_film, of_user = (rng.integers(count, size=4_000) for count in (80, 60))
+    noise = rng.normal(size=4_000)
+    rating = (np.sum(films[of_film] * users[of_user], axis=1) + noise).astype(np.float32)
+    where = "numpyro_sgmcmc.preparation.tuning.correctable_share"
+    monkeypatch.setattr(where, lambda *_: pytest.fail("was measured"))
+    kernel = SGHMCSplit(factorisation, max_num_steps=16)
+    kernel.init(jax.random.key(0), 0, None, (of_film, of_user, rating), {})
+    assert kernel.adaptation.is_for_predictions
+
+
 @pytest.mark.slow
 def test_correlated_slopes_keep_settings_for_every_parameter():
     """With settings for predictions a mean was 1.6 standard deviations off."""
