@@ -11,6 +11,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 from numpyro import handlers
 from numpyro.distributions.transforms import biject_to
 
+from numpyro_sgmcmc.model.combined import scales_of_combinations
 from numpyro_sgmcmc.model.dependence import sources_by_variable
 from numpyro_sgmcmc.model.gathered import INDICES, scales_of_rows
 from numpyro_sgmcmc.model.location_scale import location_and_scale
@@ -67,8 +68,8 @@ def images(
     entry, where m and s depend on other latent sites and not on the minibatch: `mean + spread * x`
     wherever it is written. Of several such arrays the last is taken. z may depend on sites before x
     that are effects themselves, and not on those after it, so that all of them are known in the
-    order of the result. Where there is no such array, z is s x if rows of x are multiplied by s, as
-    in `spread * x[group]`.
+    order of the result. Where there is no such array, z is s x if rows of x or sums over x are
+    multiplied by s, as in `spread * x[group]` or `spread * jnp.cumsum(x)`.
 
     This is read from the model's jaxpr, which is not run.
 
@@ -128,7 +129,13 @@ def images(
             later = set(of_rows) - {name}
         variable = jaxpr.invars[names.index(name)]
         others = [v for v in _affine_in(jaxpr, variable, sources) if not sources[v] & later]
-        scales = [v for v in scales_of_rows(jaxpr, variable, sources) if not sources[v] & later]
+        of_parts = [scales_of_combinations, scales_of_rows]
+        scales = [
+            scale
+            for scales_of in of_parts
+            for scale in scales_of(jaxpr, variable, sources)
+            if not sources[scale] & later
+        ]
         if others:
             wanted = [*outputs[name], others[-1]]
             found.append(Image(name, _evaluated(closed, wanted, names), indices))

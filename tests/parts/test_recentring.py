@@ -30,6 +30,7 @@ from numpyro_sgmcmc.preparation.recentring import _draws, _information, linearis
 from numpyro_sgmcmc.preparation.stiffness import least_stiff
 from numpyro_sgmcmc.preparation.straightening import straightened
 from numpyro_sgmcmc.preparation.target import View
+from tests.marks import briefly
 
 EFFECT = jnp.array([1.6, -0.2, 0.9, 0.4, 2.2, 0.1])
 ERROR = jnp.array([0.8, 1.1, 0.9, 1.4, 1.0, 0.7])
@@ -251,6 +252,14 @@ def walk(rows, y):
         numpyro.sample("y", dist.Normal(rows[i] @ (scale * z), 0.4), obs=y[i])
 
 
+def walk_scaled_last(rows, y):
+    """The same, with the scale outside of the sum."""
+    scale = numpyro.sample("scale", dist.HalfNormal(0.5))
+    z = numpyro.sample("z", dist.Normal(0, 1).expand([KNOTS]).to_event(1))
+    with numpyro.plate("rows", WALK_ROWS, subsample_size=200) as i:
+        numpyro.sample("y", dist.Normal(scale * (rows[i] @ z), 0.4), obs=y[i])
+
+
 def test_a_map_of_scales_alone_has_correlations_in_other_coordinates():
     """A fit whose Hessian is not finite keeps such a map."""
     target, size = target_of(), target_of().structure.dimension
@@ -263,8 +272,8 @@ def test_a_map_of_scales_alone_has_correlations_in_other_coordinates():
     np.testing.assert_allclose(found[0].factor, found[1].factor, rtol=1e-6)
 
 
-def walk_target(rows, y):
-    return target_of(walk, (jnp.asarray(rows), jnp.asarray(y)))
+def walk_target(rows, y, model=walk):
+    return target_of(model, (jnp.asarray(rows), jnp.asarray(y)))
 
 
 def located_at(target):
@@ -273,9 +282,10 @@ def located_at(target):
     return locate(target, *keys, start, None, 1.0, may_recentre=True)
 
 
-def test_a_bent_posterior_moves_in_the_form_in_which_it_is_straight():
+@pytest.mark.parametrize("model", briefly([walk, walk_scaled_last], [walk_scaled_last]))
+def test_a_bent_posterior_moves_in_the_form_in_which_it_is_straight(model):
     """The centred form of the walk is Gaussian given its scale."""
-    target = walk_target(*walk_data())
+    target = walk_target(*walk_data(), model)
     located = located_at(target)
     assert located.centring is None
     found = straightened(target, jax.random.key(0), located)
