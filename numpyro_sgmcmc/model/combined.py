@@ -1,7 +1,7 @@
 """Scales by which a model multiplies sums of effects: `spread * jnp.cumsum(x)`, `spread * (B @ x)`.
 
-A sum with coefficients from the data commutes with the scale: s (L x) = L (s x). So s x are the
-effects in their centred form, as in `jnp.cumsum(spread * x)`.
+Sums whose coefficients do not depend on x commute with the scale: s (L x) = L (s x). So s x are
+the effects in their centred form, as in `jnp.cumsum(spread * x)`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,8 +33,9 @@ class Kind(Enum):
     """What a variable is made of."""
 
     DATA = "no latent site"
-    COMBINED = "sums of effects with coefficients from the data, plus such numbers"
-    OTHER = "other sites, or effects in another way"
+    SITES = "latent sites other than x"
+    COMBINED = "sums over x, whose coefficients come from the data or from matrices of other sites"
+    OTHER = "x in another way"
 
 
 def scales_of_combinations(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) -> Iterator[Any]:
@@ -45,7 +46,7 @@ def scales_of_combinations(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) 
         x: the variable of an array of effects.
         sources: of each variable, the sites that it depends on.
     """
-    given = {v: Kind.DATA if sources[v] <= {INDICES} else Kind.OTHER for v in jaxpr.invars}
+    given = {v: Kind.DATA if sources[v] <= {INDICES} else Kind.SITES for v in jaxpr.invars}
     kinds = _kinds(jaxpr, list((given | {x: Kind.COMBINED}).values()))
     wide: dict[Any, Any] = {}
     for equation in jaxpr.eqns:
@@ -56,8 +57,8 @@ def scales_of_combinations(jaxpr: Jaxpr, x: Any, sources: dict[Any, frozenset]) 
         elif name == "mul" and len(inputs) == 2:
             for one, other in (inputs, inputs[::-1]):
                 scale = wide.get(other, other)
-                is_scale = scale.aval.shape == () and kinds.get(scale) is Kind.OTHER
-                if is_scale and kinds.get(one) is Kind.COMBINED and not sources[scale] & sources[x]:
+                is_scale = scale.aval.shape == () and kinds.get(scale) is Kind.SITES
+                if is_scale and kinds.get(one) is Kind.COMBINED:
                     yield scale
 
 
@@ -87,8 +88,10 @@ def _kind_of_output(equation: Any, inputs: list[Kind]) -> Kind:
     if Kind.OTHER in inputs:
         return Kind.OTHER
     if Kind.COMBINED not in inputs:
-        return Kind.DATA
+        return Kind.SITES if Kind.SITES in inputs else Kind.DATA
     name, array = equation.primitive.name, equation.outvars[0].aval
+    if Kind.SITES in inputs and name != "dot_general":
+        return Kind.OTHER
     is_linear = (
         name in OF_ENTRIES
         or (name in OF_FIRST and Kind.COMBINED not in inputs[1:])
