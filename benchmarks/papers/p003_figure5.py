@@ -37,8 +37,11 @@ def measure(quick: bool = False) -> list[Row]:
 def draw(rows: list[Row]) -> Any:
     """Draw test errors along the runs."""
     names = list(by_data(rows))
-    figure, axes = panels(len(names), *((6.4, 2) if len(names) % 2 == 0 else ()))
-    for axis, name in zip(axes, names, strict=True):
+    lines = (len(names) + 1) // 2
+    figure, axes = panels(2 * lines, 3.2 * lines, lines) if lines > 1 else panels(len(names))
+    for axis in axes[len(names) :]:
+        axis.set_axis_off()
+    for axis, name in zip(axes, names, strict=False):
         mine = select(rows, data=name, kind="test error")
         for number, method in enumerate(METHODS):
             of_method = select(mine, method=method)
@@ -49,7 +52,7 @@ def draw(rows: list[Row]) -> Any:
         axis.set_yscale("linear")
         axis.axhline(mine[0]["exact"], color="0.3", lw=1.3, zorder=1)
         label(axis, f"{name} ratings", "seconds" if name != SMALL else "gradients of rows", "")
-    for axis in axes[:: len(axes) // 2 if len(axes) % 2 == 0 else len(axes)]:
+    for axis in axes[::2]:
         axis.set_ylabel("test RMSE")
     legend(figure, axes[0], 4, "Gibbs, at the end")
     return figure
