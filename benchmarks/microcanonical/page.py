@@ -3,15 +3,16 @@
 import csv
 import math
 from collections.abc import Sequence
+from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parents[1] / "results"
 TABLE, PAGE = RESULTS / "microcanonical.csv", RESULTS / "microcanonical.md"
 
-STEP = 2.0
-"""Factor between the step sizes of a grid. Effective draws grow about as the step size does, so
-that on a finer grid the best right setting of either dynamics could be worth as much more."""
+STEP = sqrt(2.0)
+"""Factor between neighbouring step sizes that were tried. Effective draws grow about as the step
+size does, so that between them the best right setting of either could be worth as much more."""
 
 
 class Run(NamedTuple):
@@ -67,7 +68,7 @@ def verdict(runs: Sequence[Run], model: str) -> str:
     elif ratio < 1 / STEP:
         said = "splitting wins per gradient"
     else:
-        said = f"not settled, since the grid's step sizes are a factor of {STEP:g} apart"
+        said = f"neither wins by more than the {STEP:.2f} between neighbouring step sizes"
     return (
         f"{model}: {ratio:.2f} times the effective draws for a gradient that splitting has, each at"
         f" its best right setting ({other.median_ess:.2f} against {ours.median_ess:.2f} for 1,000"

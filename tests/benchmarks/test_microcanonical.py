@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.microcanonical.climb import Setting, climbed
 from benchmarks.microcanonical.dynamics import Microcanonical
 from benchmarks.microcanonical.page import PAGE, TABLE, Run, load, page, save, verdict
 
@@ -96,7 +97,7 @@ def run_of(dynamics, median_ess, right="yes", model="films"):
 
 @pytest.mark.parametrize(
     ("ess", "said"),
-    [(21.0, "microcanonical dynamics win"), (4.9, "splitting wins"), (13.0, "not settled")],
+    [(14.5, "microcanonical dynamics win"), (6.9, "splitting wins"), (14.0, "neither wins")],
 )
 def test_the_verdict_follows_from_the_best_right_settings(ess, said):
     """A wrong setting with more effective draws decides nothing."""
@@ -110,6 +111,33 @@ def test_the_verdict_follows_from_the_best_right_settings(ess, said):
     assert said in verdict(runs, "films")
     assert "alone has a right setting" in verdict(runs, "digits")
     assert "none is right" in verdict([run_of("splitting", 1.0, "no")], "films")
+
+
+def worth_at(h, friction):
+    """Largest at h = 1 and D = 4, and wrong where h exceeds a quarter of D."""
+    away = np.log(h) ** 2 + np.log(friction / 4) ** 2
+    right = "yes" if h <= 0.26 * friction else "no"
+    return run_of("splitting", float(np.exp(-away)), right)._replace(h=h, friction=friction)
+
+
+def test_a_climb_ends_where_no_neighbour_is_better_and_runs_nothing_twice():
+    asked = []
+
+    def run(setting):
+        asked.append((round(np.log2(setting.h), 3), round(np.log2(setting.friction), 3)))
+        return worth_at(*setting)
+
+    found = climbed([Setting(1 / 8, 1.0), Setting(1 / 8, 16.0)], run)
+    assert len(found) == len(asked) == len(set(asked))
+    best = max((r for r in found if r.right == "yes"), key=lambda r: r.median_ess)
+    np.testing.assert_allclose((best.h, best.friction), (1.0, 4.0), rtol=1e-6)
+    around = {(i, 2.0 + j) for i in (-0.5, 0.0, 0.5) for j in (-0.5, 0.0, 0.5)}
+    assert around <= set(asked)
+
+
+def test_nothing_is_climbed_from_settings_that_are_wrong():
+    settings = [Setting(8.0, 1.0), Setting(4.0, 1.0)]
+    assert len(climbed(settings, lambda setting: worth_at(*setting))) == len(settings)
 
 
 def test_the_page_is_made_from_the_table(tmp_path):
