@@ -32,8 +32,8 @@ class Grid(NamedTuple):
     num_steps: int
 
 
-# A draw must be worth much less than an independent one, or it limits what a gradient is worth.
-# On the ratings the scale "noise" was the worse one with every setting of an earlier grid.
+# Draws that are k transitions apart show at most 1,000 / k effective draws for 1,000 gradients.
+# On the ratings the scale "noise" was the worse one in an earlier grid.
 GRIDS = {
     "digits": Grid(("adapted", "noise"), (4.0,), (1.0, 0.25), 4_000, 5),
     "movielens": Grid(("adapted",), (0.5,), (1.0, 4.0), 400, 25),
@@ -41,7 +41,7 @@ GRIDS = {
 
 
 def runs_of(name: str, quick: bool) -> list[Run]:
-    """Return the runs of a model: those of the grid, and those of the climb from its best ones."""
+    """Return the runs of a model: those of the grid, and those of the search that starts there."""
     problem, grid = PROBLEMS[name], GRIDS[name]
     if quick:
         grid = grid._replace(draws=20, num_steps=10, steps=(1.0,), frictions=(1.0,))

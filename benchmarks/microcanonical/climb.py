@@ -1,14 +1,10 @@
-"""The search for the setting of a dynamics that is worth most, from a coarse grid on."""
+"""The search for the best right setting of a dynamics, which starts at a few settings."""
 
 from collections.abc import Callable, Sequence
 from itertools import product
-from math import sqrt
 from typing import NamedTuple
 
-from benchmarks.microcanonical.page import Run
-
-FACTOR = sqrt(2.0)
-"""Between neighbouring values of h, and of D."""
+from benchmarks.microcanonical.page import STEP, Run
 
 
 class Setting(NamedTuple):
@@ -18,16 +14,16 @@ class Setting(NamedTuple):
     friction: float
 
     def neighbours(self) -> list["Setting"]:
-        """Return the eight settings around, of which some have one of the values in common."""
+        """Return the eight settings in which h, D or both differ by the factor `STEP`."""
         powers = [power for power in product((1, 0, -1), repeat=2) if power != (0, 0)]
-        return [Setting(self.h * FACTOR**i, self.friction * FACTOR**j) for i, j in powers]
+        return [Setting(self.h * STEP**i, self.friction * STEP**j) for i, j in powers]
 
 
 def climbed(settings: Sequence[Setting], run: Callable[[Setting], Run]) -> list[Run]:
-    """Return the runs of these settings, and of all that lead to one without a better neighbour.
+    """Return all runs of a search that ends at a setting without a better neighbour.
 
-    Only runs that are right count; without any there is no climb. A neighbour that was run before
-    is not run again.
+    The search starts at the best of the given settings. Only runs that are right count. If none of
+    the given settings is right, the search ends with them. No setting is run twice.
     """
     runs = {_place(setting): run(setting) for setting in settings}
     while True:
@@ -35,7 +31,7 @@ def climbed(settings: Sequence[Setting], run: Callable[[Setting], Run]) -> list[
         if _worth(best) == 0.0:
             break
         around = Setting(best.h, best.friction).neighbours()
-        # Of those with a larger step size some is better most often, and the rest can wait.
+        # Larger step sizes come first, because they are better most often.
         for setting in around:
             if _place(setting) not in runs:
                 runs[_place(setting)] = run(setting)
@@ -51,5 +47,5 @@ def _worth(run: Run) -> float:
 
 
 def _place(setting: Setting) -> tuple[str, str]:
-    """Return a name of the setting that rounding does not change."""
+    """Return an identifier of the setting that does not depend on rounding errors."""
     return f"{setting.h:.4g}", f"{setting.friction:.4g}"

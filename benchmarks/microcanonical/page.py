@@ -3,16 +3,15 @@
 import csv
 import math
 from collections.abc import Sequence
-from math import sqrt
 from pathlib import Path
 from typing import NamedTuple
 
 RESULTS = Path(__file__).parents[1] / "results"
 TABLE, PAGE = RESULTS / "microcanonical.csv", RESULTS / "microcanonical.md"
 
-STEP = sqrt(2.0)
-"""Factor between neighbouring step sizes that were tried. Effective draws grow about as the step
-size does, so that between them the best right setting of either could be worth as much more."""
+STEP = math.sqrt(2.0)
+"""Factor between neighbouring values of h, and of D. Effective draws are about proportional to h,
+so that a setting between two that were tried may have as many more."""
 
 
 class Run(NamedTuple):

@@ -107,9 +107,9 @@ def choose_numbers(
     given = gradients, linear, anchor, points, smooth, caution, softest
     predicting = target, key_spectrum, options
     for_predictions, scheme = None, None
-    if is_elusive:
+    if is_elusive and kind is not None:
         # What may be corrected need not be measured where even the largest share would not do.
-        most = quiet if kind is None else jnp.maximum(quiet, CORRECTED_SHARE)
+        most = jnp.maximum(quiet, CORRECTED_SHARE)
         alone = options, gradient, target.structure, limits, noise
         best = fastest(*alone, most, *bounds)
         cost = gradient.gradients_per_step * float(best.relaxation_steps)

@@ -118,3 +118,14 @@ def check_volume(structure: Any, placed: Any, position: jax.Array) -> None:
     sign, expected = np.linalg.slogdet(np.asarray(matrix, np.float64))
     assert sign == 1
     np.testing.assert_allclose(placed.placed(position)[1], expected, rtol=1e-4)
+
+
+def check_scale(images: list, values: dict[str, jax.Array], scale: Any) -> None:
+    """Check that the model computes s x for its six effects x, with this s; None if it does not."""
+    if scale is None:
+        assert images == []
+        return
+    (image,) = images
+    location, own, moved, stretched = image.location_and_scale(values)
+    np.testing.assert_array_equal([location, own, moved], np.repeat([[0], [1], [0]], 6, axis=1))
+    np.testing.assert_allclose(stretched, np.full(6, scale), rtol=1e-6)

@@ -10,7 +10,7 @@ from jax import lax
 
 from numpyro_sgmcmc.model import read_structure, stochastic_potential
 from numpyro_sgmcmc.types import Minibatch
-from tests.models.agreement import check_volume
+from tests.models.agreement import check_scale, check_volume
 
 TIME = jnp.arange(30) % 6
 RESPONSE = jax.random.normal(jax.random.key(0), (30,))
@@ -85,14 +85,8 @@ def curve(mean_of):
 )
 def test_the_scale_of_combinations(mean_of, scale):
     found = read_structure(curve(mean_of), ARGS, {}).images(ARGS, {})
-    if scale is None:
-        assert found == []
-        return
-    (image,) = found
     values = {"m": jnp.array(0.3), "s": jnp.array(-0.4), "x": jnp.ones(6)}
-    location, own, moved, stretched = image.location_and_scale(values)
-    np.testing.assert_array_equal([location, own, moved], np.repeat([[0], [1], [0]], 6, axis=1))
-    np.testing.assert_allclose(stretched, np.full(6, scale), rtol=1e-6)
+    check_scale(found, values, scale)
 
 
 def test_weight_1_is_the_random_walk_whose_increments_have_the_scale():
