@@ -2,13 +2,21 @@
 
 from numpyro_sgmcmc.distributed import AsyncMCMC
 from numpyro_sgmcmc.driving import Until, run, until
-from numpyro_sgmcmc.dynamics import ExactFriction, Hamiltonian, Langevin, NoseHoover, Splitting
+from numpyro_sgmcmc.dynamics import (
+    ExactFriction,
+    Hamiltonian,
+    Langevin,
+    Microcanonical,
+    NoseHoover,
+    Splitting,
+)
 from numpyro_sgmcmc.gradient import SAGA, SVRG, FixedPoint, Plain
 from numpyro_sgmcmc.kernels import (
     SAGALD,
     SGHMC,
     SGLD,
     SGLDFP,
+    SGMCLMC,
     SGMCMC,
     SGNHT,
     SGRRHMC,
@@ -62,6 +70,7 @@ __all__ = [
     "SGHMC",
     "SGLD",
     "SGLDFP",
+    "SGMCLMC",
     "SGMCMC",
     "SGNHT",
     "SGRRHMC",
@@ -81,6 +90,7 @@ __all__ = [
     "Hamiltonian",
     "Identity",
     "Langevin",
+    "Microcanonical",
     "NoseHoover",
     "Plain",
     "RMSProp",

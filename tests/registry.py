@@ -8,6 +8,7 @@ from numpyro_sgmcmc import (
     SGHMC,
     SGLD,
     SGLDFP,
+    SGMCLMC,
     SGMCMC,
     SGNHT,
     SGRRHMC,
@@ -29,7 +30,7 @@ class Entry(NamedTuple):
 
     `is_linear`: `tests/oracles/recursion.py` gives its distribution on a linear-Gaussian model;
     other kernels have oracles of their own. `age`: of the gradients, in transitions. `replicas`: at
-    different temperatures, so that temperature 0 is refused.
+    different temperatures, so that temperature 0 is refused, as it is where not `can_optimise`.
     """
 
     build: Callable[..., Any]
@@ -40,6 +41,7 @@ class Entry(NamedTuple):
     is_linear: bool = True
     age: int = 0
     replicas: int = 1
+    can_optimise: bool = True
 
 
 def _sgld(model, h, friction, anchor, **options):
@@ -69,6 +71,10 @@ def _sgmcmc(model, h, friction, anchor, **options):
 
 def _sgnht(model, h, friction, anchor, **options):
     return SGNHT(model, h, friction=friction, **options)
+
+
+def _sgmclmc(model, h, friction, anchor, **options):
+    return SGMCLMC(model, h, friction=friction, **options)
 
 
 def _ubu(model, h, friction, anchor, **options):
@@ -116,6 +122,7 @@ KERNELS = {
     "SGHMCSplit(FixedPoint)": Entry(_sghmc_split_fixed_point, "splitting", fixed_point=True),
     "SGMCMC": Entry(_sgmcmc, "hamiltonian", replace=False),
     "SGNHT": Entry(_sgnht, "thermostat", is_linear=False),
+    "SGMCLMC": Entry(_sgmclmc, "microcanonical", is_linear=False, can_optimise=False),
     "UBU": Entry(_ubu, "exact friction"),
     "SVRGLD": Entry(_svrgld, "langevin", is_linear=False),
     "SAGALD": Entry(_sagald, "langevin", is_linear=False),

@@ -4,6 +4,7 @@ from numpyro_sgmcmc.dynamics.base import AbstractDynamics
 from numpyro_sgmcmc.dynamics.exact_friction import ExactFriction
 from numpyro_sgmcmc.dynamics.hamiltonian import Hamiltonian
 from numpyro_sgmcmc.dynamics.langevin import Langevin
+from numpyro_sgmcmc.dynamics.microcanonical import Microcanonical
 from numpyro_sgmcmc.dynamics.nose_hoover import NoseHoover
 from numpyro_sgmcmc.dynamics.splitting import Splitting
 
@@ -12,6 +13,7 @@ __all__ = [
     "ExactFriction",
     "Hamiltonian",
     "Langevin",
+    "Microcanonical",
     "NoseHoover",
     "Splitting",
 ]

@@ -16,9 +16,11 @@ class AbstractDynamics(ABC):
     through the increment and the first momentum.
 
     Attributes:
-        has_momentum: whether there is a momentum, and thus a kinetic temperature. A preconditioner
-            that depends on the position requires dynamics without a momentum, because its drift is
-            that of Langevin dynamics.
+        has_momentum: whether there is a momentum. A preconditioner that depends on the position
+            requires dynamics without a momentum, because its drift is that of Langevin dynamics.
+        has_kinetic_temperature: whether the kinetic temperature tells something. That of a momentum
+            of fixed length does not.
+        can_optimise: whether a temperature of 0 is possible.
         bias_powers: the two lowest powers of h in the bias of the position's stationary
             distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
         increments_per_step: number k of independent Brownian increments that a step needs. If there
@@ -32,6 +34,8 @@ class AbstractDynamics(ABC):
     """
 
     has_momentum: ClassVar[bool] = False
+    has_kinetic_temperature: ClassVar[bool] = False
+    can_optimise: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (1, 2)
     increments_per_step: ClassVar[int] = 1
     has_friction: ClassVar[bool] = False
@@ -88,11 +92,22 @@ class AbstractDynamics(ABC):
         """
 
     def linearised(self) -> "AbstractDynamics":
-        """Return dynamics whose step is linear, with the same stationary variance on a Gaussian."""
+        """Return dynamics whose step is linear, with the same stationary variance on a Gaussian.
+
+        Dynamics that keep the kinetic energy at its target return others than themselves. These
+        need the friction that `balanced` in `stationary` finds.
+        """
+        return self
+
+    def with_correction(self, share: float) -> "AbstractDynamics":
+        """Return dynamics for a noise correction that removes this share of the injected noise.
+
+        It is a mean over all directions. Only the steps of `LinearMicrocanonical` depend on it.
+        """
         return self
 
     def kinetic_temperature(self, aux: Any) -> jax.Array | None:
-        """Return p . p / d, whose mean is T, or None for dynamics without a momentum."""
+        """Return p . p / d, whose mean is T, or None where it tells nothing."""
         return None
 
     @abstractmethod

@@ -43,6 +43,7 @@ class Hamiltonian(AbstractDynamics):
     friction: Any = None
     compensation: Any = None
     has_momentum: ClassVar[bool] = True
+    has_kinetic_temperature: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
     takes_compensation: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (2, 3)

@@ -57,6 +57,7 @@ class NoseHoover(AbstractDynamics):
 
     friction: Any = None
     has_momentum: ClassVar[bool] = True
+    has_kinetic_temperature: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # A palindrome of exact flows: even powers.
 
@@ -90,7 +91,7 @@ class NoseHoover(AbstractDynamics):
         return jnp.asarray(step_size * noise / (2 * self.friction))
 
     def linearised(self) -> Splitting:
-        """Return `Splitting` with the same friction, equivalent on a Gaussian without noise."""
+        """Return `Splitting` with friction A, to which `balanced` adds what xi adapts to."""
         return Splitting(self.friction)
 
     def kinetic_temperature(self, aux: Thermostat) -> jax.Array:

@@ -49,6 +49,7 @@ class Splitting(AbstractDynamics):
     friction: Any = None
     compensation: Any = None
     has_momentum: ClassVar[bool] = True
+    has_kinetic_temperature: ClassVar[bool] = True
     has_friction: ClassVar[bool] = True
     takes_compensation: ClassVar[bool] = True
     bias_powers: ClassVar[tuple[int, int]] = (2, 4)  # A palindrome of exact flows: even powers.

@@ -11,6 +11,7 @@ from numpyro_sgmcmc.kernels.richardson_romberg import (
 )
 from numpyro_sgmcmc.kernels.sghmc import SGHMC, SGHMCSplit
 from numpyro_sgmcmc.kernels.sgld import SGLD, SGLDFP
+from numpyro_sgmcmc.kernels.sgmclmc import SGMCLMC
 from numpyro_sgmcmc.kernels.sgmcmc import SGMCMC
 from numpyro_sgmcmc.kernels.sgnht import SGNHT
 from numpyro_sgmcmc.kernels.stale_gradient import StaleGradient
@@ -22,6 +23,7 @@ __all__ = [
     "SGHMC",
     "SGLD",
     "SGLDFP",
+    "SGMCLMC",
     "SGMCMC",
     "SGNHT",
     "SGRRHMC",

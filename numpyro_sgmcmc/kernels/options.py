@@ -43,7 +43,7 @@ def checked_options(
     if gradient is not None:
         check_instance("gradient", gradient, AbstractGradient, "Plain() or FixedPoint()")
     schedule = as_schedule(step_size)
-    temperature = check_number("temperature", temperature, allow_zero=True)
+    temperature = _checked_temperature(temperature, dynamics)
     has_open_minibatch = minibatch is None
     minibatch = UniformMinibatch() if minibatch is None else minibatch
     check_instance("minibatch", minibatch, AbstractMinibatch, "UniformMinibatch(replace=False)")
@@ -72,6 +72,17 @@ def checked_options(
         latent_move=_checked_move(latent_move),
         recentre=check_instance("recentre", recentre, bool, "True or False"),
     )
+
+
+def _checked_temperature(temperature: Any, dynamics: AbstractDynamics) -> float:
+    """Return the temperature, which may be 0 where the dynamics can optimise."""
+    value = check_number("temperature", temperature, allow_zero=True)
+    if value == 0 and not dynamics.can_optimise:
+        raise ValueError(
+            f"Expected a positive temperature with {type(dynamics).__name__}, whose momentum keeps"
+            " its length; got 0. Use SGHMCSplit(model, step_size, temperature=0) to optimise."
+        )
+    return value
 
 
 def fixed_steps(num_steps: Any, schedule: Callable[[Any], Any] | None) -> int | None:

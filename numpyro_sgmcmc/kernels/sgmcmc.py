@@ -29,7 +29,8 @@ class SGMCMC(AbstractKernel):
         step_size: h > 0, or a function of the transition count (0, 1, ...; the warm-up counts).
             None lets the warm-up choose h.
         dynamics: discretised diffusion, such as `Langevin()`, `Hamiltonian(friction)`,
-            `Splitting(friction)`, `ExactFriction(friction)` or `NoseHoover(friction)`.
+            `Splitting(friction)`, `ExactFriction(friction)`, `NoseHoover(friction)` or
+            `Microcanonical(friction)`.
         gradient: gradient estimator: `Plain()`, `FixedPoint()`, `SVRG()` or `SAGA()`. None is
             `Plain()` if `step_size` is given; otherwise the warm-up chooses `Plain()` or
             `FixedPoint()`.

@@ -225,6 +225,7 @@ def widening(spectrum: Spectrum, dynamics: Any, step_size: float, epoch: Epoch |
     sizes = np.abs(spectrum.curvatures)
     grid = np.geomspace(1e-3 * sizes.max(), sizes.max(), CURVATURES)
     nothing, unit = np.zeros_like(grid), np.ones_like(grid)
+    dynamics = dynamics.linearised()
     silent = relative_variance(dynamics, step_size, grid, nothing, nothing)
     noisy = relative_variance(dynamics, step_size, grid, unit, nothing, epoch=epoch)
     if not np.all(np.isfinite(noisy)):

@@ -75,6 +75,33 @@ def relative_variance(
     Returns:
         Shape (d,); infinite where the recursion does not settle.
     """
+    return stationary_variances(
+        dynamics, step_size, curvature, noise, corrected, ageing, epoch
+    ).position
+
+
+class Variances(NamedTuple):
+    """Variances relative to the exact ones, (d,); infinite where the recursion does not settle.
+
+    Attributes:
+        position: of z, relative to 1 / curvature.
+        momentum: of the first auxiliary variable, relative to 1; of z for dynamics without any.
+    """
+
+    position: np.ndarray
+    momentum: np.ndarray
+
+
+def stationary_variances(
+    dynamics: AbstractDynamics,
+    step_size: float,
+    curvature: np.ndarray,
+    noise: np.ndarray,
+    corrected: np.ndarray,
+    ageing: Ageing | None,
+    epoch: Epoch | None,
+) -> Variances:
+    """Return the variances of position and momentum; `relative_variance` says how."""
     curvature = np.array(curvature, np.float64)
     if ageing is None:
         ageing = Ageing(np.ones(1), np.zeros_like(curvature), np.zeros_like(curvature))
@@ -110,7 +137,9 @@ def relative_variance(
         settles &= echo < 1
         variance = own / np.where(settles, 1 - echo, 1.0)
         covariance = covariance + variance[:, None, None] * heard
-    return np.where(settles, covariance[:, 0, 0] * curvature, np.inf)
+    positions = covariance[:, 0, 0] * curvature
+    momenta = covariance[:, 1, 1] if one.kick.shape[1] > 1 else positions
+    return Variances(*(np.where(settles, x, np.inf) for x in (positions, momenta)))
 
 
 def _mean_matrix(

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from numpyro_sgmcmc.preparation import CURVATURE_POINTS, Noise, curvature_at
-from numpyro_sgmcmc.stationary import relative_variance
+from numpyro_sgmcmc.stationary import balanced, relative_variance
 from numpyro_sgmcmc.verdict.ageing import ageing_of
 from numpyro_sgmcmc.verdict.fields import Fields
 from numpyro_sgmcmc.verdict.gradient_noise import matrix_of, some_draws
@@ -132,12 +132,11 @@ def _relative_variances(
     silence = np.zeros_like(curvature)
     v = silence if noise is None else noise.along(axes) / run.temperature
     known = silence if run.tuned.correction is None else run.tuned.correction.along(axes)
-    dynamics = run.dynamics.linearised()
     smooth = noisy = silence
     for walker in run.walkers:
         h, c = walker.step_size, walker.coefficient
-        one = relative_variance(dynamics, h, curvature, silence, silence)
-        other = relative_variance(dynamics, h, curvature, v, known, epoch=run.epoch)
+        one = _variance(run, h, curvature, silence, silence)
+        other = _variance(run, h, curvature, v, known, epoch=run.epoch)
         settles = np.isfinite(one) & np.isfinite(smooth)
         with np.errstate(invalid="ignore"):
             smooth = np.where(settles, smooth + c * one, np.inf)
@@ -147,8 +146,25 @@ def _relative_variances(
         return smooth, smooth, noisy
     # Kernels with old gradients have one walker.
     h = run.step_size
-    aged = relative_variance(dynamics, h, curvature, silence, silence, ageing)
-    return smooth, aged, relative_variance(dynamics, h, curvature, v, known, ageing)
+    aged = _variance(run, h, curvature, silence, silence, ageing)
+    return smooth, aged, _variance(run, h, curvature, v, known, ageing)
+
+
+def _variance(
+    run: FinishedRun,
+    step_size: float,
+    curvature: np.ndarray,
+    noise: np.ndarray,
+    corrected: np.ndarray,
+    ageing: Any = None,
+    epoch: Any = None,
+) -> np.ndarray:
+    """Return relative variances along all directions, whose mean kinetic energy may be kept."""
+    dynamics = run.dynamics.linearised()
+    given = step_size, curvature, noise, corrected
+    if dynamics is not run.dynamics:
+        dynamics, ageing = balanced(dynamics, *given, ageing, epoch)
+    return relative_variance(dynamics, *given, ageing, epoch)
 
 
 def _heating(run: FinishedRun, largest: float) -> float:

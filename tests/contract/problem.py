@@ -17,7 +17,7 @@ BASES = [name for name, entry in KERNELS.items() if not entry.pair]
 SOME = ["SGLD", "SGHMCSplit(FixedPoint)", "RichardsonRomberg(SGHMCSplit)"]
 """For what does not depend on the dynamics: either kind of gradient, and of kernel."""
 
-DISTINCT = [*SOME, "SGHMC", "UBU", "SGNHT", "SVRGLD", "SAGALD"]
+DISTINCT = [*SOME, "SGHMC", "UBU", "SGNHT", "SGMCLMC", "SVRGLD", "SAGALD"]
 """Each dynamics, each gradient estimator and a pair: the other kernels combine these."""
 
 PAIRS = [name for name, entry in KERNELS.items() if entry.pair]

@@ -28,6 +28,7 @@ KERNELS = {
     "SGLDFP": partial(sg.SGLDFP, model, 1e-3, anchor=ANCHOR),
     "SAGALD": partial(sg.SAGALD, model, 1e-3),
     "SGHMCSplit": partial(sg.SGHMCSplit, model, 1e-3, friction=5.0),
+    "SGMCLMC": partial(sg.SGMCLMC, model, 1e-3, friction=5.0),
     "SGNHT": partial(sg.SGNHT, model, 1e-3, friction=5.0),
     "SGRRLD": partial(sg.SGRRLD, model, 1e-3),
     "UBU": partial(sg.UBU, model, 1e-3, friction=5.0),

@@ -15,6 +15,7 @@ from numpyro_sgmcmc.dynamics import (
     ExactFriction,
     Hamiltonian,
     Langevin,
+    Microcanonical,
     NoseHoover,
     Splitting,
 )
@@ -93,7 +94,9 @@ def test_an_estimator_of_another_author_is_not_taken_for_one_of_constant_state()
     assert (own.has_constant_state, own.gradients_per_step, own.anchor) == (False, 1, None)
 
 
-@pytest.mark.parametrize("kind", [Hamiltonian, Splitting, ExactFriction, NoseHoover])
+@pytest.mark.parametrize(
+    "kind", [Hamiltonian, Splitting, ExactFriction, Microcanonical, NoseHoover]
+)
 def test_an_open_friction_is_filled_in_and_a_chosen_one_stays(kind):
     assert kind().needs_friction and not kind(2.0).needs_friction
     assert kind().with_friction(3.0) == kind(3.0)

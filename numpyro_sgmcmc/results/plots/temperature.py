@@ -24,13 +24,13 @@ def plot_kinetic_temperature(data: Any, *, ax: Any = None) -> Any:
 
     Raises:
         ImportError: if matplotlib is missing.
-        ValueError: if there is no momentum, or there are fewer than 4 draws.
+        ValueError: if there is no momentum, or one of fixed length, or less than 4 draws.
     """
     stats = data["sample_stats"]
     if "kinetic_temperature" not in stats:
         raise ValueError(
             "Expected `kinetic_temperature` in sample_stats; got none, because the dynamics have no"
-            " momentum. Use a kernel such as SGHMCSplit."
+            " momentum, or one of fixed length. Use a kernel such as SGHMCSplit."
         )
     axes = one_axes(ax)
     values = np.asarray(stats["kinetic_temperature"], np.float64)
