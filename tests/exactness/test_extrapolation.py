@@ -11,7 +11,6 @@ from numpyro.infer import MCMC
 
 from numpyro_sgmcmc import (
     SGHMC,
-    SGMCLMC,
     SGNHT,
     ExactFriction,
     Hamiltonian,
@@ -113,7 +112,7 @@ def run(kernel, *args, samples=20, chains=2, warmup=0):
 HALVES = ("posterior", "posterior_halfway")
 
 
-@pytest.mark.parametrize("build", [SGHMC, SGHMCSplit, SGMCLMC, SGNHT])
+@pytest.mark.parametrize("build", [SGHMC, SGHMCSplit, SGNHT])
 def test_a_kernel_chooses_by_its_model(build):
     for model, args, expected in (
         (normal, (), (4 / 3, -1 / 3)),

@@ -14,7 +14,7 @@ import numpyro
 import numpyro.distributions as dist
 import pytest
 
-from numpyro_sgmcmc import SGMCLMC, SGMCMC, Microcanonical
+from numpyro_sgmcmc import SGMCLMC, SGMCMC, Microcanonical, RichardsonRomberg
 from numpyro_sgmcmc.dynamics.linear_microcanonical import LinearMicrocanonical
 from numpyro_sgmcmc.dynamics.microcanonical import OfFixedLength
 from numpyro_sgmcmc.stationary import relative_variance
@@ -181,6 +181,14 @@ def test_the_bias_is_of_second_order():
 def test_it_does_not_optimise(build):
     with pytest.raises(ValueError, match=r"positive temperature.*got 0.*SGHMCSplit"):
         build(linear.model, 0.1, temperature=0)
+
+
+@pytest.mark.parametrize(("batch", "expected"), [(None, (4 / 3, -1 / 3)), (4, (2, -1))])
+def test_extrapolation_cancels_the_second_order_where_gradients_are_exact(batch, expected):
+    kernel = RichardsonRomberg(SGMCLMC(linear.model, 0.1, friction=1.0))
+    arrays = [jnp.asarray(x, jnp.float32) for x in DATA]
+    kernel.init(jax.random.key(0), 0, None, (*arrays, batch), {})
+    assert kernel.coefficients(kernel.structure) == pytest.approx(expected)
 
 
 def test_one_dimension_is_refused():

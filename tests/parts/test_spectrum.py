@@ -14,6 +14,8 @@ from sklearn.datasets import load_digits
 from numpyro_sgmcmc import (
     Diagonal,
     FixedPoint,
+    Microcanonical,
+    NoseHoover,
     Plain,
     ReshuffledMinibatch,
     SGHMCSplit,
@@ -112,6 +114,16 @@ def test_widening_is_the_sum_over_directions_of_the_exact_recursion(scheme):
     found = widening(spectrum(), dynamics, h, epoch)
     assert 0.02 < error / excess.sum() < 0.2  # a test of a few tens of per cent
     assert abs(found - excess.sum()) < Z * error
+
+
+@pytest.mark.parametrize("kind", [NoseHoover, Microcanonical])
+def test_widening_is_that_of_the_linear_dynamics(kind):
+    """Their own steps from rest would be without friction, and gain energy without end."""
+    dynamics = kind(1.5)
+    found = widening(spectrum(), dynamics, 0.05, None)
+    assert found == widening(spectrum(), dynamics.linearised(), 0.05, None)
+    # h V / (2 D) to leading order, as for splitting; the next order is h D.
+    assert found == pytest.approx(widening(spectrum(), Splitting(1.5), 0.05, None), rel=0.05 * 1.5)
 
 
 def test_effective_parameters_are_those_of_the_posterior():
