@@ -1,110 +1,102 @@
 """Compare microcanonical dynamics with splitting SGHMC on a network and a factorisation.
 
-From the root of the repository: ``python -m benchmarks.microcanonical [--quick] [NAME ...]``. It
-prints a line a run. Unless quick it puts the runs in the place of the models' former ones in
+From the root of the repository: ``python -m benchmarks.microcanonical [--quick] [--fine] [NAME
+...] [--dynamics NAME ...]``. It prints a line a run. The first search runs each setting with one
+key; `--fine` starts at the best settings of the first and runs each with several other keys. Unless
+quick it puts the runs in the place of the models' former ones of the same search in
 `microcanonical.csv` of `benchmarks/results/`, and writes `microcanonical.md` from this table.
 """
 
 import argparse
+from collections.abc import Callable, Iterator
+from functools import cache
 from itertools import product
-from typing import Any, NamedTuple
 
-from benchmarks.calibration import references
-from benchmarks.calibration.problems import PROBLEMS, Problem
-from benchmarks.calibration.run import LOG_SCORE_BOUND
 from benchmarks.microcanonical.climb import Setting, climbed
-from benchmarks.microcanonical.dynamics import Microcanonical
-from benchmarks.microcanonical.page import Run, line, load, page, save
-from benchmarks.microcanonical.runs import worth
-from benchmarks.microcanonical.settings import Found, found
-from numpyro_sgmcmc import Splitting
+from benchmarks.microcanonical.judge import DYNAMICS, Judge, Length
+from benchmarks.microcanonical.page import COARSE, FINE, Run, load, page, ranked, save
 
-DYNAMICS: dict[str, Any] = {"splitting": Splitting, "microcanonical": Microcanonical}
-
-
-class Grid(NamedTuple):
-    """Settings that are tried first: scales, and factors of the warm-up's h and D."""
-
-    scales: tuple[str, ...]
-    steps: tuple[float, ...]
-    frictions: tuple[float, ...]
-    draws: int
-    num_steps: int
-
+SCALES = {"digits": ("adapted", "noise"), "movielens": ("adapted",)}
+"""On the ratings the scale "noise" was the worse one in an earlier grid."""
+FACTORS = {"digits": (4.0, (1.0, 0.25)), "movielens": (0.5, (1.0, 4.0))}
+"""Factors of the warm-up's step size and friction at which the first search starts."""
 
 # Draws that are k transitions apart show at most 1,000 / k effective draws for 1,000 gradients.
-# On the ratings the scale "noise" was the worse one in an earlier grid.
-GRIDS = {
-    "digits": Grid(("adapted", "noise"), (4.0,), (1.0, 0.25), 4_000, 5),
-    "movielens": Grid(("adapted",), (0.5,), (1.0, 4.0), 400, 25),
-}
+ONCE = {"digits": Length(4_000, 5, (2,)), "movielens": Length(400, 25, (2,))}
+AGAIN = {"digits": Length(6_000, 2, (3, 4, 5)), "movielens": Length(1_200, 25, (3, 4, 5))}
+QUICK = Length(20, 10, (2,))
 
 
-def runs_of(name: str, quick: bool) -> list[Run]:
-    """Return the runs of a model: those of the grid, and those of the search that starts there."""
-    problem, grid = PROBLEMS[name], GRIDS[name]
-    if quick:
-        grid = grid._replace(draws=20, num_steps=10, steps=(1.0,), frictions=(1.0,))
-    score, start = references.load(name)["log_score"]["value"], found(problem)
+def first(judge: Judge, dynamics: str, quick: bool) -> list[Run]:
+    """Return the runs of the first search, which starts near the warm-up's settings."""
+    step, frictions = FACTORS[judge.name]
+    start = judge.start
+    settings = [Setting(step * start.step_size, each * start.friction) for each in frictions]
     runs = []
-    for dynamics, scale in product(DYNAMICS, grid.scales):
-
-        def run(setting: Setting, dynamics: str = dynamics, scale: str = scale) -> Run:
-            return _run(problem, name, start, score, grid, dynamics, scale, setting)
-
-        settings = [
-            Setting(step * start.step_size, friction * start.friction)
-            for step, friction in product(grid.steps, grid.frictions)
-        ]
-        runs += [run(setting) for setting in settings] if quick else climbed(settings, run)
+    for scale in SCALES[judge.name]:
+        run = judge.of(dynamics, scale, QUICK if quick else ONCE[judge.name])
+        runs += [run(settings[0])] if quick else climbed(settings, COARSE, run)
     return runs
 
 
-def _run(
-    problem: Problem,
-    name: str,
-    start: Found,
-    score: float,
-    grid: Grid,
-    dynamics: str,
-    scale: str,
-    setting: Setting,
-) -> Run:
-    """Return a run, and print it."""
-    part = DYNAMICS[dynamics](setting.friction)
-    one = worth(problem, start, part, scale, setting.h, grid.draws, grid.num_steps)
-    away = one.log_score - score
-    right = not one.diverged and abs(away) <= LOG_SCORE_BOUND
-    row = Run(
-        model=name,
-        dynamics=dynamics,
-        scale=scale,
-        h=setting.h,
-        friction=setting.friction,
-        away=away,
-        away_error=one.log_score_error,
-        median_ess=one.median_ess,
-        smallest_ess=one.smallest_ess,
-        largest_rhat=one.largest_rhat,
-        right="yes" if right else "no",
-    )
-    print(line(row), flush=True)
-    return row
+def second(judge: Judge, dynamics: str, quick: bool) -> list[Run]:
+    """Return the runs of the second search, which starts at the best setting of the first."""
+    length = AGAIN[judge.name]
+    if quick:
+        length = QUICK._replace(seeds=length.seeds)
+    wrong: list[Run] = []
+    # A setting at the limit of stability can be right with one key and wrong with another.
+    for start in ranked([run for run in load() if run.keys == 1], judge.name, dynamics):
+        run = cache(judge.of(dynamics, start.scale, length))
+        setting = Setting(start.h, start.friction)
+        tried = run(setting)
+        if quick:
+            return [tried]
+        if tried.right == "yes":
+            return wrong + climbed([setting], FINE, run)
+        wrong.append(tried)
+    raise ValueError(f"{judge.name}, {dynamics}: no setting of the first search is right.")
+
+
+def searches(
+    names: list[str],
+    search: Callable[[Judge, str, bool], list[Run]],
+    which: list[str],
+    quick: bool,
+) -> Iterator[list[Run]]:
+    """Yield the runs of a model and dynamics after each search."""
+    for name in names:
+        judge = Judge(name)
+        for dynamics in which:
+            yield search(judge, dynamics, quick)
+
+
+def replaced(runs: list[Run]) -> list[Run]:
+    """Return the table with these runs in the place of those of the same search."""
+    (which,) = {(run.model, run.dynamics, run.keys > 1) for run in runs}
+    kept = [run for run in load() if (run.model, run.dynamics, run.keys > 1) != which]
+    order = list(product(SCALES, (False, True), DYNAMICS))
+    return sorted(kept + runs, key=lambda run: order.index((run.model, run.keys > 1, run.dynamics)))
 
 
 def main() -> None:
-    """Run the grids and write the table, the best right settings and what they decide."""
+    """Run a search and write the table, the best right settings and what they decide."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=list(GRIDS))
+    parser.add_argument("names", nargs="*", default=list(SCALES))
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--fine", action="store_true", help="the second search")
     parser.add_argument("--redraw", action="store_true", help="the page from the table, no runs")
+    parser.add_argument("--dynamics", nargs="*", default=list(DYNAMICS), choices=list(DYNAMICS))
     given = parser.parse_args()
-    names = [] if given.redraw else given.names
-    every = [run for name in names for run in runs_of(name, given.quick)]
-    if not given.quick:
-        every += [run for run in load() if run.model not in names]
-        every.sort(key=lambda run: list(GRIDS).index(run.model))
+    every = load()
+    if given.redraw:
         save(every)
+    else:
+        search = second if given.fine else first
+        for runs in searches(given.names, search, given.dynamics, given.quick):
+            every = runs if given.quick else replaced(runs)
+            if not given.quick:
+                save(every)
     print(page(every))
 
 

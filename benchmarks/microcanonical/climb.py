@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from benchmarks.microcanonical.page import STEP, Run
+from benchmarks.microcanonical.page import Run
 
 
 class Setting(NamedTuple):
@@ -13,13 +13,13 @@ class Setting(NamedTuple):
     h: float
     friction: float
 
-    def neighbours(self) -> list["Setting"]:
-        """Return the eight settings in which h, D or both differ by the factor `STEP`."""
+    def neighbours(self, step: float) -> list["Setting"]:
+        """Return the eight settings in which h, D or both differ by the factor `step`."""
         powers = [power for power in product((1, 0, -1), repeat=2) if power != (0, 0)]
-        return [Setting(self.h * STEP**i, self.friction * STEP**j) for i, j in powers]
+        return [Setting(self.h * step**i, self.friction * step**j) for i, j in powers]
 
 
-def climbed(settings: Sequence[Setting], run: Callable[[Setting], Run]) -> list[Run]:
+def climbed(settings: Sequence[Setting], step: float, run: Callable[[Setting], Run]) -> list[Run]:
     """Return all runs of a search that ends at a setting without a better neighbour.
 
     The search starts at the best of the given settings. Only runs that are right count. If none of
@@ -30,7 +30,7 @@ def climbed(settings: Sequence[Setting], run: Callable[[Setting], Run]) -> list[
         best = max(runs.values(), key=_worth)
         if _worth(best) == 0.0:
             break
-        around = Setting(best.h, best.friction).neighbours()
+        around = Setting(best.h, best.friction).neighbours(step)
         # Larger step sizes come first, because they are better most often.
         for setting in around:
             if _place(setting) not in runs:

@@ -9,13 +9,18 @@ from typing import NamedTuple
 RESULTS = Path(__file__).parents[1] / "results"
 TABLE, PAGE = RESULTS / "microcanonical.csv", RESULTS / "microcanonical.md"
 
-STEP = math.sqrt(2.0)
-"""Factor between neighbouring values of h, and of D. Effective draws are about proportional to h,
-so that a setting between two that were tried may have as many more."""
+COARSE, FINE = 2**0.5, 2**0.25
+"""Factors between neighbouring values of h, and of D, in the first search and in the second.
+Effective draws are about proportional to h, so that a setting between two that were tried may have
+as many more."""
 
 
 class Run(NamedTuple):
-    """A run and what it was worth; `away` is the held-out log score minus that of NUTS."""
+    """What a setting was worth; `away` is the held-out log score minus that of NUTS.
+
+    The second search runs a setting with several keys. Its effective sample sizes are means over
+    them, `error` is the standard error of the median's, and the largest R-hat is that of all.
+    """
 
     model: str
     dynamics: str
@@ -28,33 +33,51 @@ class Run(NamedTuple):
     smallest_ess: float
     largest_rhat: float
     right: str
+    keys: int = 1
+    error: float = math.nan
 
 
 HEADER = (
     "| model | dynamics | scale | h | D | held-out log score - NUTS's | median ESS for 1,000"
-    " gradients | smallest ESS | largest R-hat | right |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    " gradients | smallest ESS | largest R-hat | right | keys |\n"
+    "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 )
 
 
 def line(run: Run) -> str:
     """Return a row of the page."""
+    error = "" if math.isnan(run.error) else f" ± {run.error:.2f}"
     cells = (
         f"{run.model} | {run.dynamics} | {run.scale} | {run.h:.2g} | {run.friction:.2g} |"
-        f" {run.away:+.4f} ± {run.away_error:.4f} | {run.median_ess:.2f} |"
-        f" {run.smallest_ess:.2f} | {run.largest_rhat:.3f} | {run.right}"
+        f" {run.away:+.4f} ± {run.away_error:.4f} | {run.median_ess:.2f}{error} |"
+        f" {run.smallest_ess:.2f} | {run.largest_rhat:.3f} | {run.right} | {run.keys}"
     )
     return f"| {cells} |"
 
 
+def deciding(runs: Sequence[Run], model: str) -> list[Run]:
+    """Return a model's runs of the second search, or all where there was none."""
+    mine = [run for run in runs if run.model == model]
+    return [run for run in mine if run.keys > 1] or mine
+
+
+def ranked(runs: Sequence[Run], model: str, dynamics: str) -> list[Run]:
+    """Return the right runs that count, those with the largest median ESS first."""
+    mine = [r for r in deciding(runs, model) if (r.dynamics, r.right) == (dynamics, "yes")]
+    return sorted(mine, key=lambda run: -run.median_ess)
+
+
 def best(runs: Sequence[Run], model: str, dynamics: str) -> Run | None:
-    """Return the right run with the largest median ESS, or None where none is right."""
-    mine = [r for r in runs if (r.model, r.dynamics, r.right) == (model, dynamics, "yes")]
-    return max(mine, key=lambda run: run.median_ess, default=None)
+    """Return the first of them, or None."""
+    return next(iter(ranked(runs, model, dynamics)), None)
 
 
 def verdict(runs: Sequence[Run], model: str) -> str:
-    """Return in words whether microcanonical dynamics win per gradient on a model."""
+    """Return in words whether microcanonical dynamics win per gradient on a model.
+
+    One wins where the ratio of effective draws exceeds what lies between neighbouring settings by
+    two standard errors, if runs with several keys have told these.
+    """
     ours, other = (best(runs, model, name) for name in ("splitting", "microcanonical"))
     if other is None or ours is None:
         right = [run.dynamics for run in (ours, other) if run is not None]
@@ -62,14 +85,19 @@ def verdict(runs: Sequence[Run], model: str) -> str:
             f"{model}: {right[0]} alone has a right setting" if right else f"{model}: none is right"
         )
     ratio = other.median_ess / ours.median_ess
-    if math.isfinite(ratio) and ratio > STEP:
+    known = min(ours.keys, other.keys) > 1
+    shares = [run.error / run.median_ess for run in (ours, other)]
+    error = ratio * math.hypot(*shares) if known else 0.0
+    limit = FINE if known else COARSE
+    if ratio - 2 * error > limit:
         said = "microcanonical dynamics win per gradient"
-    elif ratio < 1 / STEP:
+    elif ratio + 2 * error < 1 / limit:
         said = "splitting wins per gradient"
     else:
-        said = f"neither wins by more than the {STEP:.2f} between neighbouring step sizes"
+        said = f"neither wins by more than the {limit:.2f} between neighbouring step sizes"
+    shown = f"{ratio:.2f} ± {error:.2f}" if known else f"{ratio:.2f}"
     return (
-        f"{model}: {ratio:.2f} times the effective draws for a gradient that splitting has, each at"
+        f"{model}: {shown} times the effective draws for a gradient that splitting has, each at"
         f" its best right setting ({other.median_ess:.2f} against {ours.median_ess:.2f} for 1,000"
         f" gradients): {said}"
     )

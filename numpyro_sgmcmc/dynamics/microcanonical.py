@@ -35,8 +35,8 @@ class Microcanonical(AbstractDynamics):
     Update, in which each of the first three parts is exact for a constant gradient g:
 
     1. drift: z <- z + p h / 2
-    2. kick: with e = -g / |g|, b = sqrt(d / T) h |g| / (d - 1) and c = p . e / sqrt(d T),
-       p <- (p + sqrt(d T) e (sinh b + c (cosh b - 1))) / (cosh b + c sinh b)
+    2. kick: with r the length of g, e = -g / r, b = sqrt(d / T) h r / (d - 1) and
+       c = p . e / sqrt(d T), p <- (p + sqrt(d T) e (sinh b + c (cosh b - 1))) / (cosh b + c sinh b)
     3. drift: z <- z + p h / 2
     4. refresh: p <- exp(-D h) p + sqrt((1 - exp(-2 D h)) / h) dW, scaled to p . p = d T
 
