@@ -54,7 +54,7 @@ def draw(rows: list[Row]) -> Any:
         label(axis, f"{name} ratings", "seconds" if name != SMALL else "gradients of rows", "")
     for axis in axes[::2]:
         axis.set_ylabel("test RMSE")
-    legend(figure, axes[0], 4, "Gibbs, at the end")
+    legend(figure, axes[0], 4, "Gibbs, at the end", axes[1:])
     return figure
 
 

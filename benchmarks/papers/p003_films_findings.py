@@ -5,7 +5,7 @@ import numpy as np
 from benchmarks.papers.common import Row, column, select, worst_score
 from benchmarks.papers.criteria import below, decided
 from benchmarks.papers.finding import Finding, Z
-from benchmarks.papers.p003_films_runs import GIVEN
+from benchmarks.papers.p003_films_runs import GIVEN, TURNING
 from benchmarks.papers.p003_films_table import OURS, SMALL, cost, last
 
 HALF = 0.6
@@ -33,7 +33,7 @@ def _of_ours(rows: list[Row]) -> list[tuple[str, list[Row], str]]:
     """Return data set, rows and method of each of our own runs."""
     errors = select(rows, kind="test error")
     names = dict.fromkeys(column(errors, "data"))
-    every = [(name, select(errors, data=name), m) for m in (OURS, GIVEN) for name in names]
+    every = [(name, select(errors, data=name), m) for m in (OURS, GIVEN, TURNING) for name in names]
     return [one for one in every if select(one[1], method=one[2])]
 
 

@@ -10,17 +10,20 @@ import numpy as np
 from benchmarks.clock import now
 from benchmarks.papers.p003_films import Films, bound, predicted
 from benchmarks.papers.subsets import Subset
-from numpyro_sgmcmc import SGLD, SGRRLD, Diagonal, SGHMCSplit
+from numpyro_sgmcmc import SGLD, SGMCLMC, SGRRLD, Diagonal, SGHMCSplit
 
 KERNELS = {"SGLD": SGLD, "SGRRLD": SGRRLD}
 GIVEN = "ours, h given"
 """`SGHMCSplit` with a step size, a friction and scales."""
-FINE_STEPS = {"SGLD": 1, "SGRRLD": 2, GIVEN: 1}
+TURNING = "ours, microcanonical"
+"""`SGMCLMC` likewise: noise cannot make it run away, so that minibatches may be smaller."""
+BOTH = {GIVEN: SGHMCSplit, TURNING: SGMCLMC}
+FINE_STEPS = {"SGLD": 1, "SGRRLD": 2, GIVEN: 1, TURNING: 1}
 """Minibatches that the finest walker draws in a transition."""
-SLOWEST_WALKER = {"SGLD": 1.0, "SGRRLD": 2 / 3, GIVEN: 1.0}
+SLOWEST_WALKER = {"SGLD": 1.0, "SGRRLD": 2 / 3, GIVEN: 1.0, TURNING: 1.0}
 """The finest walker's share of the work: walkers run in parallel."""
 FRICTION = 1.5
-"""What `SGHMCSplit` takes for curvatures near 1."""
+"""What a kernel takes for curvatures near 1."""
 
 
 class Plan(NamedTuple):
@@ -28,7 +31,7 @@ class Plan(NamedTuple):
 
     Attributes:
         step_size: the paper's gamma, our h. SGRRLD's walkers take steps of h and of h / 2. That of
-            `GIVEN` is in units of its scales.
+            `BOTH` is in units of their scales.
         batch: distinct rows of a minibatch.
         low: a factor of N near its root, for `Subset`.
         burn_in: transitions before the first prediction is kept.
@@ -118,8 +121,8 @@ def together(films: Films, plans: Mapping[str, Plan], chains: int) -> dict[str, 
 def kernel_of(films: Films, plan: Plan, method: str) -> Any:
     """Return the kernel of the package."""
     minibatch, of_films = Subset(low=plan.low), bound(films, plan.batch)
-    if method == GIVEN:
-        return SGHMCSplit(
+    if method in BOTH:
+        return BOTH[method](
             of_films,
             plan.step_size,
             friction=FRICTION,
@@ -159,7 +162,7 @@ class Sampler:
     Args:
         films: the ratings.
         plan: of SGLD.
-        method: "SGLD", "SGRRLD" or `GIVEN`.
+        method: "SGLD", "SGRRLD" or one of `BOTH`.
     """
 
     def __init__(self, films: Films, plan: Plan, method: str) -> None:

@@ -5,14 +5,14 @@ import numpy as np
 from benchmarks.papers.common import Row, column, mean_and_error, select
 from benchmarks.papers.p003_films import Films, movielens, simulated
 from benchmarks.papers.p003_films_others import gibbs, least_squares, variational
-from benchmarks.papers.p003_films_runs import GIVEN, KERNELS, Course, Plan, together
+from benchmarks.papers.p003_films_runs import GIVEN, KERNELS, TURNING, Course, Plan, together
 from benchmarks.papers.p003_films_small import CHAINS as SMALL_CHAINS
 from benchmarks.papers.p003_films_small import PLAN as SMALL_PLAN
 from benchmarks.papers.p003_films_small import comparison, courses, small
 from benchmarks.papers.p003_films_untuned import Call, untuned
 
 OURS = "ours, untuned"
-METHODS = ("SGLD", "SGRRLD", OURS, GIVEN, "mean field", "least squares", "Gibbs")
+METHODS = ("SGLD", "SGRRLD", OURS, GIVEN, "mean field", "least squares", "Gibbs", TURNING)
 NAMES = {"mean field": "mean-field normal"}
 REAL, LARGE, LARGEST, SMALL = "MovieLens", "simulated 1M", "simulated 20M", "small"
 FULL = "full-length simulated 1M"
@@ -31,6 +31,10 @@ GIVEN_PLANS = {
     LARGEST: Plan(0.05, 1_800_000, 3_600, burn_in=100, transitions=400, thinning=20, records=8),
 }
 """B = N / 10 of all ratings, because gradient noise heats in proportion to h N / B."""
+TURNING_PLANS = {
+    LARGEST: Plan(0.4, 270_000, 3_600, burn_in=240, transitions=640, thinning=20, records=8)
+}
+"""Where minibatches of N / 10 take long."""
 CALL = Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4)
 """On MovieLens alone: the warm-up takes minutes, and longer where ratings are more."""
 CHAINS = 4
@@ -81,7 +85,9 @@ def of_largest() -> list[Row]:
 
 def plans_of(name: str) -> dict[str, Plan]:
     """Return the plans of the methods that run as the paper's do."""
-    return dict.fromkeys(KERNELS, PLANS[name]) | {GIVEN: GIVEN_PLANS[name]}
+    given = {GIVEN: GIVEN_PLANS, TURNING: TURNING_PLANS}
+    own = {method: plans[name] for method, plans in given.items() if name in plans}
+    return dict.fromkeys(KERNELS, PLANS[name]) | own
 
 
 def classical(
@@ -136,7 +142,7 @@ def _shared(name: str, films: Films, chains: int) -> Row:
 
 def _settings(name: str, method: str) -> Row:
     """Return a method's settings; those who have none take the paper's methods'."""
-    plan = GIVEN_PLANS[name] if method == GIVEN else PLANS[name]
+    plan = plans_of(name).get(method, PLANS[name]) if name != SMALL else PLANS[name]
     return {
         "step_size": 0.0 if method == OURS else plan.step_size,
         "batch": CALL.batch if method == OURS else plan.batch,

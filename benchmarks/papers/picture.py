@@ -1,6 +1,6 @@
 """How the pictures look: 700 px wide, the exact law as lines, measurements as points."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -8,8 +8,8 @@ import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#882255")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 STYLE: Any = {
     "font.size": 9,
     "axes.titlesize": 9,
@@ -53,7 +53,7 @@ def points(
     """Draw measurements, with one standard error where it is larger than the marker."""
     # Hollow and of several sizes: methods that agree lie on top of each other.
     style = {"fmt": MARKERS[number], "color": COLOURS[number], "mfc": "none", "label": name}
-    axis.errorbar(x, y, yerr=error, lw=1, capsize=2, ms=(5, 5, 8, 5, 7, 9, 5)[number], **style)
+    axis.errorbar(x, y, yerr=error, lw=1, capsize=2, ms=(5, 5, 8, 5, 7, 9, 5, 8)[number], **style)
 
 
 def line(axis: Any, x: np.ndarray, y: np.ndarray, number: int, **style: Any) -> None:
@@ -61,9 +61,19 @@ def line(axis: Any, x: np.ndarray, y: np.ndarray, number: int, **style: Any) -> 
     axis.plot(x, y, **({"color": COLOURS[number], "lw": 1.3, "zorder": 1} | style))
 
 
-def legend(figure: Any, axis: Any, columns: int, note: str | None = None) -> None:
-    """Put one legend below all panels, where it covers no data."""
+def legend(
+    figure: Any, axis: Any, columns: int, note: str | None = None, others: Iterable[Any] = ()
+) -> None:
+    """Put one legend below all panels, where it covers no data.
+
+    It has the labels of `axis`, and those that `others` have besides.
+    """
     handles, names = axis.get_legend_handles_labels()
+    for other in others:
+        for handle, name in zip(*other.get_legend_handles_labels(), strict=True):
+            if name not in names:
+                handles.append(handle)
+                names.append(name)
     if note is not None:
         handles.append(Line2D([], [], color="0.3", lw=1.3))
         names.append(note)

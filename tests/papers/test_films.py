@@ -14,7 +14,7 @@ from benchmarks.papers.finding import Verdict
 from benchmarks.papers.p003_films import bound, simulated
 from benchmarks.papers.p003_films_exact import given, sweeps
 from benchmarks.papers.p003_films_findings import ours
-from benchmarks.papers.p003_films_runs import GIVEN, Plan, scales, together
+from benchmarks.papers.p003_films_runs import GIVEN, TURNING, Plan, scales, together
 from benchmarks.papers.p003_films_small import squared_bias
 from benchmarks.papers.p003_films_table import OURS
 from benchmarks.papers.p003_films_untuned import Call, untuned
@@ -127,9 +127,10 @@ def test_scales_are_those_of_the_models_conditional_precisions(films):
     np.testing.assert_allclose(of_film[3] ** -2, 1 + np.sum(films.film == 3), rtol=1e-6)
 
 
-def test_ours_runs_with_a_given_step_size(films):
+@pytest.mark.parametrize("method", [GIVEN, TURNING])
+def test_ours_runs_with_a_given_step_size(films, method):
     plan = Plan(0.02, 10, 5, burn_in=4, transitions=24, thinning=5, records=2)
-    course = together(films, {GIVEN: plan}, 2)[GIVEN]
+    course = together(films, {method: plan}, 2)[method]
     assert course.error.shape == (2, 2)
     assert np.isfinite(course.mean).all()
     assert list(course.gradients) == [10 * 9, 10 * 24]
