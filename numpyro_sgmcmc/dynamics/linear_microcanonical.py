@@ -98,8 +98,12 @@ class LinearMicrocanonical(AbstractDynamics):
         return mean_square(aux)
 
     def largest_step_size(self, curvature: ArrayLike, tolerance: float) -> jax.Array:
-        """Return h with h^2 lambda / 4 = tolerance."""
-        return 2 * jnp.sqrt(tolerance / jnp.asarray(curvature))
+        """Return h with h^2 lambda / 4 = tolerance / 2.
+
+        The position's error on a Gaussian takes half of the tolerance. For other U the curvature
+        varies and adds a term of the same size.
+        """
+        return jnp.sqrt(2 * tolerance / jnp.asarray(curvature))
 
     def relaxation_steps(self, curvature: ArrayLike, step_size: ArrayLike) -> jax.Array:
         """Return the relaxation time of the slower of the two decay rates."""
