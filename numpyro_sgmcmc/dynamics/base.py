@@ -18,8 +18,8 @@ class AbstractDynamics(ABC):
     Attributes:
         has_momentum: whether there is a momentum. A preconditioner that depends on the position
             requires dynamics without a momentum, because its drift is that of Langevin dynamics.
-        has_kinetic_temperature: whether the kinetic temperature tells something. That of a momentum
-            of fixed length does not.
+        has_kinetic_temperature: whether there is a kinetic temperature that varies. That of a
+            momentum of fixed length is constant.
         can_optimise: whether a temperature of 0 is possible.
         bias_powers: the two lowest powers of h in the bias of the position's stationary
             distribution, with exact gradients. Gradient noise adds a term in h and one in h^2.
@@ -107,7 +107,7 @@ class AbstractDynamics(ABC):
         return self
 
     def kinetic_temperature(self, aux: Any) -> jax.Array | None:
-        """Return p . p / d, whose mean is T, or None where it tells nothing."""
+        """Return p . p / d, whose mean is T, or None where it does not vary."""
         return None
 
     @abstractmethod

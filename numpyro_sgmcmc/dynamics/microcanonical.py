@@ -70,7 +70,7 @@ class Microcanonical(AbstractDynamics):
         """Return a momentum of uniform direction.
 
         Raises:
-            ValueError: in less than two dimensions, where directions do not change continuously.
+            ValueError: in fewer than two dimensions, where directions do not change continuously.
         """
         if position.size < 2:
             raise ValueError(

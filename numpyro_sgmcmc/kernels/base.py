@@ -121,8 +121,8 @@ class AbstractKernel(NumPyroKernel, ABC):
     def default_fields(self) -> tuple[str, ...]:
         """Fields of the state that `MCMC` always collects."""
         varying = () if self._options.has_constant_step_size else ("step_size", "weight")
-        tells = self._options.dynamics.has_kinetic_temperature
-        moving = ("kinetic_temperature",) if tells else ()
+        varies = self._options.dynamics.has_kinetic_temperature
+        moving = ("kinetic_temperature",) if varies else ()
         return (self.sample_field, "potential_energy", "diverging", *varying, *moving)
 
     def with_numbers(

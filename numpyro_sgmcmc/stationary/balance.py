@@ -31,7 +31,9 @@ def balanced(
 
         mean_i Var(p_i; D + h c) = 1.
 
-    The result is the dynamics for this correction, and `ageing` with c in its damping.
+    The result is the dynamics for this correction, and `ageing` with c in its damping. Where the
+    recursion does not settle, or no c within the search solves the equation, c is zero: the noise
+    then counts in full, so that the variances are too large.
 
     Gradient noise of the variances V_i makes c half of their mean, to leading order, so that the
     variance of z along direction i is multiplied by (1 + h V_i / (2 D)) / (1 + h mean V / (2 D)).

@@ -24,7 +24,8 @@ def plot_kinetic_temperature(data: Any, *, ax: Any = None) -> Any:
 
     Raises:
         ImportError: if matplotlib is missing.
-        ValueError: if there is no momentum, or one of fixed length, or less than 4 draws.
+        ValueError: if there is no momentum, or one of fixed length, or there are fewer than 4
+            draws.
     """
     stats = data["sample_stats"]
     if "kinetic_temperature" not in stats:
