@@ -26,7 +26,7 @@ class LinearMicrocanonical(AbstractDynamics):
     """Drift, kick, drift and refreshment of dz = p dt, dp = -grad U dt - D p dt + sqrt(2 D T) dW.
 
     1. drift: z <- z + p h / 2
-    2. kick: p <- (p - (sinh b / b) h g(z)) / cosh b, with cosh b = exp(c h^2)
+    2. kick: p <- p / cosh b - (tanh b / b) h g(z), with cosh b = exp(c h^2)
     3. drift: z <- z + p h / 2
     4. refresh: p <- (a p + sqrt((1 - a^2) / h) dW) / sqrt(a^2 + (1 - a^2) (1 - s)), a = exp(-D h)
 
@@ -73,7 +73,7 @@ class LinearMicrocanonical(AbstractDynamics):
         kicked = aux - step_size * gradient
         if self.compensation is not None:
             growth = jnp.asarray(step_size**2 * self.compensation)
-            kicked = jnp.exp(-growth) * (aux - _sinh_over(growth) * step_size * gradient)
+            kicked = jnp.exp(-growth) * aux - _tanh_over(growth) * step_size * gradient
         return 0.5 * step_size * (aux + kicked), self.refreshed(kicked, increment, step_size)
 
     def refreshed(
@@ -110,8 +110,9 @@ class LinearMicrocanonical(AbstractDynamics):
         return underdamped_relaxation(self.friction, curvature, step_size)
 
 
-def _sinh_over(x: jax.Array) -> jax.Array:
-    """Return sinh(b) / b for cosh b = exp(x), with an imaginary b for x < 0."""
+def _tanh_over(x: jax.Array) -> jax.Array:
+    """Return tanh(b) / b for cosh b = exp(x), with an imaginary b for x < 0."""
     safe = jnp.where(x < SMALL, 1.0, x)
-    b = safe + jnp.log1p(jnp.sqrt(-jnp.expm1(-2 * safe)))
-    return jnp.where(x < SMALL, 1 + x / 3 + 13 * x**2 / 90, jnp.sinh(b) / b)
+    tanh = jnp.sqrt(-jnp.expm1(-2 * safe))
+    series = jnp.exp(-x) * (1 + x / 3 + 13 * x**2 / 90)
+    return jnp.where(x < SMALL, series, tanh / (safe + jnp.log1p(tanh)))

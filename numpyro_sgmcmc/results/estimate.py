@@ -69,9 +69,10 @@ def weighted_mean(values: np.ndarray, weights: np.ndarray) -> Estimate:
     kept = count * length
     by_batch = weighted[:, :kept].reshape(chains * count, length, *values.shape[2:]).sum(1)
     mass = weights[:, :kept].reshape(chains * count, length).sum(1)
-    residual = by_batch - mass.reshape(-1, *(1,) * (values.ndim - 2)) * mean
     batches = chains * count
-    error = np.sqrt(batches / (batches - 1) * (residual**2).sum(0)) / mass.sum()
+    with np.errstate(over="ignore", invalid="ignore"):  # Infinite values have no known error.
+        residual = by_batch - mass.reshape(-1, *(1,) * (values.ndim - 2)) * mean
+        error = np.sqrt(batches / (batches - 1) * (residual**2).sum(0)) / mass.sum()
     return Estimate(mean, error)
 
 

@@ -73,8 +73,9 @@ def table_of(data: Any, **options: Any) -> Any:
 
 
 def _quietly(summary: Callable[..., Any], data: Any, **arguments: Any) -> Any:
-    # ArviZ 0.x divides by the variance within chains, 0 for entries that the support fixes.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    # ArviZ 0.x divides by the variance within chains, 0 for entries that the support fixes. Squares
+    # of draws of a diverged run overflow.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return summary(data, **arguments)
 
 

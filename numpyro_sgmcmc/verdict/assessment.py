@@ -33,6 +33,7 @@ class Cause(Enum):
     """Why a run is not called calibrated."""
 
     DIVERGENCE = "divergence"
+    STILL = "still"
     UNMIXED = "unmixed"
     UNVISITED = "unvisited"
     STALENESS = "staleness"
@@ -122,6 +123,8 @@ class Evidence(NamedTuple):
         heavy: (site, relative Monte Carlo error of its sd) with heavy tails, whose normal scores
             are judged; None if there is none.
         broken: (site, share of draws) where its derivative is not finite; None if all are finite.
+        still: number of chains that do not move at all.
+        chains: number of chains.
     """
 
     diverged: float
@@ -156,6 +159,8 @@ class Evidence(NamedTuple):
     centred: tuple[str, str] | None = None
     heavy: tuple[str, float] | None = None
     broken: tuple[str, float] | None = None
+    still: int = 0
+    chains: int = 1
 
 
 def are_mixed(ess: Sequence[float], r_hat: Sequence[float]) -> bool:
@@ -171,6 +176,8 @@ def assessed(evidence: Evidence) -> tuple[Outcome, list[Cause]]:
     """
     if evidence.diverged > 0:
         return Outcome.NOT_CALIBRATED, [Cause.DIVERGENCE]
+    if evidence.still:
+        return Outcome.NOT_CALIBRATED, [Cause.STILL]
     ess, r_hat = evidence.ess[1], evidence.r_hat[1]
     if not are_mixed([ess], [r_hat]):
         return Outcome.NOT_KNOWN, [Cause.UNMIXED]

@@ -66,10 +66,15 @@ def convergence(
 
 
 def kinetic_temperature(stats: Any) -> tuple[float, float]:
-    """Return the mean of p . p / d and its standard error, NaN without momentum."""
+    """Return the mean of p . p / d and its standard error.
+
+    Both are NaN without momentum. The error is NaN where some momentum overflowed.
+    """
     if "kinetic_temperature" not in stats:
         return float("nan"), float("nan")
     draws = np.asarray(stats["kinetic_temperature"], np.float64)
+    if not np.isfinite(draws).all():
+        return float(draws.mean()), float("nan")
     ess = float(np.asarray(az.ess(draws, method="mean")))
     return float(draws.mean()), float(draws.std() / np.sqrt(max(ess, 1.0)))
 

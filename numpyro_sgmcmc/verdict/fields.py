@@ -91,7 +91,8 @@ def dense_fields(
     bias = share / 2 * float(np.sum(weights @ rest**2)) / left**2
     curvatures, axes = np.linalg.eigh((fitted + fitted.T) / 2)
     if not curvatures[0] > 0:
-        return Fields(covariance, root, bias=np.inf)
+        # Not `covariance` itself, which has no inverse where a run diverged along a line.
+        return Fields(root @ root.T, root, bias=np.inf)
     half = root @ (axes / np.sqrt(curvatures))
     return Fields(half @ half.T, root, bias=bias)
 

@@ -137,6 +137,15 @@ def _divergence(evidence: Evidence) -> str:
     )
 
 
+def _still(evidence: Evidence) -> str:
+    untuned = "step_size=None" if evidence.can_be_tuned else "another step size"
+    return (
+        f"{evidence.still} of {evidence.chains} chains did not move at all. A step size that is far"
+        " too large stops a thermostat's momentum, and one that is far too small is below the"
+        f" rounding error of the position. Use {untuned}."
+    )
+
+
 def _unvisited(evidence: Evidence) -> str:
     missed = evidence.unvisited
     assert missed is not None
@@ -290,6 +299,7 @@ def _imprecise(evidence: Evidence) -> str:
 
 WORDS: dict[Cause, Callable[[Evidence], str]] = {
     Cause.DIVERGENCE: _divergence,
+    Cause.STILL: _still,
     Cause.UNMIXED: _short,
     Cause.UNVISITED: _unvisited,
     Cause.STALENESS: _staleness,
