@@ -37,7 +37,7 @@ TURNING_PLANS = {
 """Where minibatches of N / 10 take long."""
 CALL = Call(batch=9_000, num_warmup=1_000, num_samples=400, chains=4)
 """On MovieLens."""
-LARGE_CALL = Call(batch=18_000, num_warmup=5, num_samples=4, chains=2)
+LARGE_CALL = Call(batch=90_000, num_warmup=5, num_samples=20, chains=2)
 """On `LARGE`, where the warm-up takes minutes however short its windows are, and a draw seconds."""
 CALLS = {REAL: CALL, LARGE: LARGE_CALL}
 CHAINS = 4

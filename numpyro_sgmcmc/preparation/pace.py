@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from math import atanh, log2, prod
+from math import atanh, inf, log2, prod
 from typing import Any, NamedTuple
 
 import jax
@@ -20,7 +20,10 @@ from numpyro_sgmcmc.preparation.thresholds import (
     LARGEST_GROWTH,
     MOST_TRANSITIONS,
     MOST_WINDOWS,
+    PREDICTED_DRAWS,
+    SETTLED,
     SHORTEST_WINDOW,
+    WALKERS,
     WORTH,
 )
 from numpyro_sgmcmc.state import Pace
@@ -146,6 +149,23 @@ def window_lengths(transitions: int) -> list[int]:
     transitions = min(transitions, MOST_TRANSITIONS)
     count = min(MOST_WINDOWS, int(log2(transitions / SHORTEST_WINDOW + 1)))
     return [transitions * 2**i // (2**count - 1) for i in range(count)]
+
+
+def enough_for_predictions(need: Need, slower: float) -> float:
+    """Return the transitions after which windows show little more; infinite where not known.
+
+    They are those in which the walkers make `PREDICTED_DRAWS` draws of predictions, if the last
+    window hardly changed the settings. One that changes them has improved the map, with which the
+    next one may find settings for every parameter.
+
+    Args:
+        need: of predictions.
+        slower: by what factor the run is slower than the last window.
+    """
+    is_settled = 1 / SETTLED <= slower <= SETTLED
+    if not (need.is_measured and is_settled):
+        return inf
+    return PREDICTED_DRAWS * float(need.time) / WALKERS
 
 
 def next_length(done: Sequence[int], transitions: int) -> int | None:

@@ -113,6 +113,13 @@ MOST_TRANSITIONS = 20_000
 shorter than 20 transitions have too few effective draws. Warm-ups longer than 20,000 transitions
 bring no further gain."""
 
+PREDICTED_DRAWS = 100
+"""Independent draws of predictions that the walkers of all windows make together where settings are
+for predictions in many dimensions. The last window has half of them, which give scales to 10 %."""
+
+SETTLED = 1.25
+"""Largest factor by which a window changes the dynamics' unit of time if settings have settled."""
+
 BURN_IN = 4
 """The first 1 / BURN_IN of a window is discarded."""
 

@@ -1,5 +1,6 @@
 """The warm-up: a sequence of windows, each of which improves the settings for the next."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from numpyro_sgmcmc.preparation.options import Options, without_anchor
 from numpyro_sgmcmc.preparation.pace import (
     Need,
     chosen_steps,
+    enough_for_predictions,
     need_of,
     need_of_predictions,
     next_length,
@@ -56,6 +58,9 @@ def warm_up(
     its draws, and the preconditioner follows from their covariance, shrunk towards the last one.
     Curvature and gradient noise are measured at the draws; step size, friction and correction
     follow from them. An anchor or preconditioner that the user gave is kept.
+
+    Where settings are for predictions in many dimensions, windows end as soon as they show enough
+    of these, see `enough_for_predictions`.
 
     If a walker runs away, its path dominates the moments of the window. The warm-up learns nothing
     from such a window and repeats it with half of the step size, up to four times in all.
@@ -101,9 +106,13 @@ def warm_up(
     check_measured(target, points, adaptation.step_size)
     need = need_of(adaptation.relaxation_steps, None, 1.0, target.structure)
     done: list[int] = []
-    seconds, lost = None, 0
+    seconds, lost, enough = None, 0, math.inf
     while length := _next_length(
-        options, num_warmup if has_windows else 0, done, _need_of_windows(adaptation, linear, need)
+        options,
+        num_warmup if has_windows else 0,
+        done,
+        _need_of_windows(adaptation, linear, need),
+        enough,
     ):
         key_window, key_tune, key, key_rows = random.keys_of(key, 4)
         window = _window(options, adaptation.gradient)
@@ -111,7 +120,7 @@ def warm_up(
         start = approximation, jnp.std(points, axis=0), positions, length
         seen, seconds = window.run(target, key_window, tuned, anchor, *start)
         if is_lost(seen):
-            lost, caution, before = lost + 1, caution / 2, adaptation
+            lost, caution, before, enough = lost + 1, caution / 2, adaptation, math.inf
             adaptation, linear = tuned_at(key_tune, points)
             need = need._replace(time=need.time * _time_of(adaptation) / _time_of(before))
             if lost > MOST_LOST:
@@ -133,6 +142,8 @@ def warm_up(
             need = need_of_predictions(need, time_of_rows(target, key_rows, seen), slower)
         else:
             need = need_of(adaptation.relaxation_steps, slowest(seen), slower, target.structure)
+        is_predicted = adaptation.is_for_predictions and not isinstance(linear, Dense)
+        enough = enough_for_predictions(need, slower) if is_predicted else math.inf
         done.append(length)
     tuned, adaptation = _tuned(adaptation, linear), adaptation._replace(windows=len(done))
     if options.num_steps is None:
@@ -225,12 +236,16 @@ def stand_in(gradient: AbstractGradient) -> AbstractGradient:
     return without_anchor(gradient) if gradient.has_constant_state else FixedPoint()
 
 
-def _next_length(options: Options, num_warmup: int, done: Sequence[int], need: Need) -> int | None:
+def _next_length(
+    options: Options, num_warmup: int, done: Sequence[int], need: Need, enough: float
+) -> int | None:
     """Return the length of the window after those that are done; None if there is none."""
     if options.num_steps is not None:
         lengths = window_lengths(options.num_steps * num_warmup)
         return lengths[len(done)] if len(done) < len(lengths) else None
-    return next_length(done, num_warmup * int(chosen_steps(options, need))) if num_warmup else None
+    if not num_warmup:
+        return None
+    return next_length(done, int(min(num_warmup * int(chosen_steps(options, need)), enough)))
 
 
 def _need_of_windows(adaptation: Adaptation, linear: AbstractLinearMap, need: Need) -> Need:

@@ -108,7 +108,11 @@ def stationary_variances(
     known, damping = (np.array(x, np.float64) for x in ageing[1:])
     while True:
         one = matrices(dynamics, step_size, damping)
-        a = _mean_matrix(one, curvature, known, ageing.ages)
+        with np.errstate(over="ignore", invalid="ignore"):
+            a = _mean_matrix(one, curvature, known, ageing.ages)
+        # What overflows does not settle.
+        finite = np.all(np.isfinite(a), axis=(1, 2), keepdims=True)
+        a = np.where(finite, a, 2 * np.eye(a.shape[1]))
         values = np.linalg.eigvals(a)
         slow = (np.abs(values - 1) < RESOLVED).any(1)
         slow &= (curvature > 0) & (max(step_size, step_size**2) * curvature < SOFT)
@@ -120,10 +124,12 @@ def stationary_variances(
     if np.any(corrected):
         heating = np.asarray(dynamics.heating(corrected, step_size), np.float64)
         share = np.clip(heating, 0.0, 1.0)
-    kick = _padded(one.kick, a.shape[1])
-    heats = [_padded(one.heat[..., k], a.shape[1]) for k in range(one.heat.shape[-1])]
     settles = np.abs(values).max(1) < 1
     stable = np.where(settles[:, None, None], a, 0.0)
+    kick, *heats = (
+        _padded(np.where(settles[:, None], x, 0.0), a.shape[1])
+        for x in (one.kick, *np.moveaxis(one.heat, -1, 0))
+    )
     injected = (float(step_size) * (1 - share))[:, None, None] * sum(map(outer, heats))
     covariance = summed(stable, injected)
     by_noise = (

@@ -1,4 +1,4 @@
-"""Chains that sit in different modes, and chains that do not move."""
+"""Chains that sit in different modes."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -56,17 +56,6 @@ def chains_apart(draws: np.ndarray, site_of: Callable[[int], str]) -> Apart | No
     if distance > DIFFERENT_MODES and stays and is_apart:
         return Apart(site_of(at), distance)
     return None
-
-
-def chains_still(draws: np.ndarray) -> int:
-    """Return how many chains have the same draw again and again.
-
-    Args:
-        draws: (chains, draws, d).
-    """
-    if draws.shape[1] < 2:
-        return 0
-    return int(np.sum(np.all(draws == draws[:, :1], axis=(1, 2))))
 
 
 def _moments(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -103,7 +103,7 @@ def factor_needed(
         The factor, at least 1; infinite where no number of draws would do, NaN where no error is
         known.
     """
-    by_theory = np.abs(np.nan_to_num(predicted)) / SD_TOLERANCE
+    by_theory = np.where(np.isnan(predicted), 0.0, np.abs(predicted)) / SD_TOLERANCE
     by_chance = batches.standard_errors_for(FALSE_ALARMS / (2 * len(predicted)))
     of_sd = np.maximum(by_theory, _established(variance, by_chance, SD_TOLERANCE, as_sd))
     of_mean = _established(mean, by_chance, MEAN_TOLERANCE, as_given)

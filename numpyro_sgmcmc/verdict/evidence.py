@@ -8,7 +8,7 @@ import pandas as pd
 
 from numpyro_sgmcmc.preparation import TOLERANCE
 from numpyro_sgmcmc.preparation.latents import can_have_table
-from numpyro_sgmcmc.verdict.apart import chains_apart, chains_still
+from numpyro_sgmcmc.verdict.apart import chains_apart
 from numpyro_sgmcmc.verdict.assessment import Ages, Evidence, largest_sound_step
 from numpyro_sgmcmc.verdict.bounds import (
     FACTORS,
@@ -101,7 +101,7 @@ def evidence_of(
         can_be_tuned=run.latents is None or can_have_table(run.target.structure),
         heavy=_heaviest(unseen, dimension, site_of),
         broken=None if broken is None else (site_of(broken[0]), broken[1]),
-        still=chains_still(run.walkers[0].draws),
+        still=run.still,
         chains=len(run.weights),
     )
 

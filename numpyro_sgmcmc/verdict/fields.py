@@ -41,7 +41,9 @@ class Fields(NamedTuple):
             further: functions a of the position as columns, (d, k).
         """
         if self.covariance is not None:
-            own = gradients @ (self.covariance / np.diag(self.covariance))
+            # Coordinates that did not move have no field.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                own = gradients @ (self.covariance / np.diag(self.covariance))
             moved = self.covariance @ further
         else:
             own, moved = self._in_high_dimension(gradients, further)

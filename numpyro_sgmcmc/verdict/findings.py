@@ -94,6 +94,8 @@ def findings_of(
     if not run.has_finite_draws:
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
+    if run.still:
+        return _nothing(dimension, batches, "some chain did not move")
     if not is_dense(run) and run.latents is not None:
         why = f"there are more than {DENSE} shared parameters beside latents of rows"
         if dimension <= DENSE:

@@ -114,6 +114,14 @@ class FinishedRun(NamedTuple):
         return all(bool(np.isfinite(walker.draws).all()) for walker in self.walkers)
 
     @property
+    def still(self) -> int:
+        """The number of chains that have the same draw again and again."""
+        draws = self.walkers[0].draws
+        if draws.shape[1] < 2:
+            return 0
+        return int(np.sum(np.all(draws == draws[:, :1], axis=(1, 2))))
+
+    @property
     def has_known_noise(self) -> bool:
         """Whether theory knows what gradient noise adds to the variances."""
         return self.minibatch.is_independent or self.epoch is not None

@@ -141,8 +141,8 @@ def _still(evidence: Evidence) -> str:
     untuned = "step_size=None" if evidence.can_be_tuned else "another step size"
     return (
         f"{evidence.still} of {evidence.chains} chains did not move at all. A step size that is far"
-        " too large stops a thermostat's momentum, and one that is far too small is below the"
-        f" rounding error of the position. Use {untuned}."
+        " too large damps the momentum to zero, and one that is far too small is below the rounding"
+        f" error of the position. Use {untuned}."
     )
 
 

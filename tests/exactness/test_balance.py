@@ -153,3 +153,21 @@ def test_without_anything_to_balance_nothing_changes():
     found, aged = balanced(linear, *given)
     assert found == linear
     assert not aged.damping.any()
+
+
+@pytest.mark.parametrize("name", BOTH)
+@pytest.mark.parametrize("h", [1e-3, 30.0, 1e4])
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 1.0, 1e12])
+def test_a_search_among_frictions_that_overflow_ends(name, h, noise):
+    """Curvatures and noise of runs that diverged ask for frictions D with exp(D h) beyond limits.
+
+    Steps settle that are small for the curvature and the friction.
+    """
+    linear = BOTH[name].linearised()
+    for curvature in (1e-12, 1.0, 1e8):
+        given = h, np.full(2, curvature), np.full(2, noise), np.zeros(2)
+        found, aged = balanced(linear, *given)
+        assert np.isfinite(aged.damping).all()
+        variances = relative_variance(found, *given, aged)
+        assert (variances > 0).all()
+        assert np.isfinite(variances).all() or h**2 * curvature > 1 or h * FRICTION > 100

@@ -20,6 +20,7 @@ from numpyro_sgmcmc.preparation.autocorrelation import largest, reserve, slowest
 from numpyro_sgmcmc.preparation.latents.pooled import pooled
 from numpyro_sgmcmc.preparation.pace import (
     Need,
+    enough_for_predictions,
     need_of,
     next_length,
     pace_of,
@@ -175,6 +176,19 @@ def test_windows_grow_with_the_need():
         done.append(length)
     assert sum(done) == 20_000
     assert all(1.9 * a < b <= 4 * a for a, b in pairwise(done))
+
+
+def test_windows_for_predictions_end_when_they_show_enough_draws():
+    """Eight walkers make 100 draws of 80 transitions each in 1,000."""
+    known, done = Need(jnp.asarray(80.0), None, True), []
+    while length := next_length(done, int(min(20_000, enough_for_predictions(known, 1.1)))):
+        done.append(length)
+    assert sum(done) == 1_000
+    assert len(done) == len(window_lengths(1_000))
+    for unknown in (known._replace(is_measured=False), known._replace(time=jnp.asarray(jnp.inf))):
+        assert enough_for_predictions(unknown, 1.1) == np.inf
+    for slower in (0.5, 2.0, np.nan, np.inf):
+        assert enough_for_predictions(known, slower) == np.inf
 
 
 def gaussian(scale):
