@@ -94,8 +94,6 @@ def findings_of(
     if not run.has_finite_draws:
         # An underflow on the constrained space, say.
         return _nothing(dimension, batches, "some draws are not finite numbers")
-    if run.still:
-        return _nothing(dimension, batches, "some chain did not move")
     if not is_dense(run) and run.latents is not None:
         why = f"there are more than {DENSE} shared parameters beside latents of rows"
         if dimension <= DENSE:
@@ -111,6 +109,8 @@ def findings_of(
         at = int(np.argmax(broken))
         nothing = _nothing(dimension, batches, "its gradient is not finite at some draws", at)
         return nothing._replace(broken=(at, float(broken[at])))
+    if run.still:
+        return _nothing(dimension, batches, "some chain did not move")
     still = np.any([~(s.scale > ROUNDING * np.abs(s.mean)) for s in samples], axis=0)
     if still.any():
         return _nothing(dimension, batches, "it did not move", int(np.argmax(still)))
