@@ -96,7 +96,7 @@ CASES = {
     # Nothing to correct, or more noise than there is to take out.
     if not (corrected and noise in ("none", "a few"))
 }
-QUICK = ["thermostat, a few", "microcanonical, shared"]
+QUICK = ["microcanonical, shared"]
 
 
 @pytest.mark.parametrize("case", briefly(list(CASES), QUICK))

@@ -47,10 +47,8 @@ def ran(build, loud):
     return mcmc
 
 
-BOTH = [SGMCLMC, pytest.param(SGNHT, marks=pytest.mark.long)]
-
-
-@pytest.mark.parametrize("build", BOTH)
+@pytest.mark.long
+@pytest.mark.parametrize("build", [SGMCLMC, SGNHT])
 def test_shared_noise_leaves_variances_right(build):
     found = diagnose(ran(build, SHARED))
     assert found.calibrated, found.sentence
